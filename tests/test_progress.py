@@ -98,25 +98,24 @@ def test_learn_shows_its_progress_on_a_terminal_only(monkeypatch: pytest.MonkeyP
         assert ("psrl learns" in stream.getvalue()) is expected
 
 
-def test_notebooks_show_bars_without_widgets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notebooks_show_a_line_without_widgets(monkeypatch: pytest.MonkeyPatch) -> None:
     """The modules of IPython are not installed here; these have what is used of them."""
     shown: list[str] = []
 
     class Place:
-        def update(self, html: str) -> None:
-            shown.append(html)
+        def update(self, data: dict[str, str], raw: bool) -> None:
+            shown.append(data["text/plain"])
 
     kernel = types.SimpleNamespace(kernel=True)
     monkeypatch.setitem(sys.modules, "IPython", types.SimpleNamespace(get_ipython=lambda: kernel))
-    display = types.SimpleNamespace(HTML=str, display=lambda html, display_id: Place())
+    display = types.SimpleNamespace(display=lambda data, raw, display_id: Place())
     monkeypatch.setitem(sys.modules, "IPython.display", display)
     look = Display(io.StringIO(), 0.0)
     with phase("psrl <learns>", 10, "episodes") as entry:
         entry.advance(4)
         look.look(entry.began + 10.0)
         look.clear()
-    assert "psrl &lt;learns&gt;" in shown[0]
-    assert "4 of 10 episodes" in shown[0]
+    assert "psrl <learns>: 4 of 10 episodes" in shown[0]
     assert shown[-1] == ""
 
 
@@ -126,7 +125,7 @@ from goalward.agents import PSRL
 
 class Slow(PSRL):
     def plan(self, state):
-        time.sleep(0.05)
+        time.sleep(0.2)
         return super().plan(state)
 """
 
@@ -141,22 +140,22 @@ gw.learn(Slow(), gw.worlds.grid_world(2, 2), 6)
 """
 
 
-def test_a_notebook_shows_bars(tmp_path: Path) -> None:
+def test_a_notebook_shows_a_line(tmp_path: Path) -> None:
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     shown: list[str] = []
 
     class Client(nbclient.NotebookClient):  # type: ignore[misc, name-defined]
         def process_message(self, message: dict[str, Any], cell: Any, index: int) -> Any:
-            shown.append(message["content"].get("data", {}).get("text/html", message["msg_type"]))
+            shown.append(message["content"].get("data", {}).get("text/plain", message["msg_type"]))
             return super().process_message(message, cell, index)
 
     (tmp_path / "slow.py").write_text(SLOW)
     cell = nbformat.v4.new_code_cell(NOTEBOOK)
     notebook = nbformat.v4.new_notebook(cells=[cell])
     Client(notebook, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}, timeout=120).execute()
-    assert any("making runs" in html and "of 2 runs" in html for html in shown)
-    assert any("Slow learns" in html and "of 6 episodes" in html for html in shown)
-    # The bars have disappeared, and the last value is shown.
-    assert [output["output_type"] for output in cell.outputs if output.get("data", {}).get("text/html") != ""] == [
+    assert any("making runs" in text and "of 2 runs" in text for text in shown)
+    assert any("Slow learns" in text and "of 6 episodes" in text for text in shown)
+    # The line has disappeared, and the last value is shown.
+    assert [output["output_type"] for output in cell.outputs if output.get("data", {}).get("text/plain") != ""] == [
         "execute_result"
     ]

@@ -30,22 +30,6 @@ def send(number):
     os.kill(os.getpid(), number)
 
 
-def test_a_signal_waits_for_the_end_of_what_is_undivided():
-    interrupts.catch_signals()
-    done = []
-
-    def step():
-        with interrupts.undivided():
-            send(signal.SIGTERM)
-            done.append(interrupts.received())
-
-    with pytest.raises(Interrupted) as raised:
-        step()
-    assert (raised.value.number, done) == (signal.SIGTERM, [signal.SIGTERM])
-    with interrupts.undivided():  # it is raised once
-        pass
-
-
 @pytest.mark.parametrize(
     ("number", "code", "said"),
     [(signal.SIGINT, 130, "interrupted (SIGINT)"), (signal.SIGTERM, 143, "terminated (SIGTERM)")],
@@ -81,14 +65,24 @@ def test_ctrl_c_without_handlers_says_what_is_kept():
 
 
 def test_a_request_to_stop_is_seen_and_a_second_one_raises():
+    interrupts.catch_signals()
     before = signal.getsignal(signal.SIGTERM)
-    with interrupts.stop_requests() as requested:
+    with interrupts.stop_requests() as requested, interrupts.stop_requests() as inner:
         assert requested() == 0
         send(signal.SIGTERM)
-        assert requested() == signal.SIGTERM
+        assert requested() == inner() == 1
         with pytest.raises(Interrupted):
             send(signal.SIGTERM)
     assert signal.getsignal(signal.SIGTERM) is before
+    assert interrupts.received() == signal.SIGTERM
+
+
+def test_long_work_is_interrupted_at_once():
+    interrupts.catch_signals()
+    with interrupts.stop_requests() as requested:
+        with pytest.raises(Interrupted), interrupts.interruptible():
+            send(signal.SIGINT)
+        assert requested() == 1
 
 
 def test_what_is_ignored_stays_ignored():

@@ -12,6 +12,7 @@ import subprocess
 from xml.etree import ElementTree as ET
 
 import pytest
+from rich.console import Console
 
 import goalward as gw
 from goalward.errors import FileError, UnknownNameError
@@ -151,13 +152,17 @@ def test_control_characters_never_come_out(format: str) -> None:
     assert format not in ("html", "markdown") or "<script" not in shown
 
 
-def test_a_terminal_folds_the_longest_column() -> None:
+def test_a_terminal_folds_long_texts() -> None:
     rows = [{"agent": "[red]x[/red]", "text": "word " * 30, "n": 1}]
-    lines = Table(rows, title="[b]t[/b]").text(width=50).splitlines()
+    console = Console(file=io.StringIO(), width=50, force_terminal=True)
+    console.print(*Table(rows, title="[b]t[/b]", notes=["a note"]).terminal(50), sep="\n")
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", console.file.getvalue())  # type: ignore[attr-defined]
+    lines = shown.splitlines()
     assert max(map(len, lines)) <= 50
-    assert "[red]x[/red]" in lines[2]
+    assert all(text in shown for text in ("[b]t[/b]", "[red]x[/red]", "* a note"))
     assert len(lines) > 5
-    assert sum(line.count("word") for line in lines) == 30
+    assert shown.count("word") == 30
+    assert "\x1b[1" in console.file.getvalue()  # type: ignore[attr-defined]
 
 
 def test_files(tmp_path) -> None:

@@ -7,7 +7,6 @@ prints a line every ten seconds. In Python `learn` opens one in a terminal or a 
 
 from __future__ import annotations
 
-import io
 import os
 import sys
 import threading
@@ -121,7 +120,7 @@ class Display:
     def __init__(self, stream: TextIO, began: float):
         self.stream, self.began, self.next_line = stream, began, began + SECONDS_BETWEEN_LINES
         self.terminal = stream.isatty() or in_notebook()
-        self.bars: Live | NotebookBars | None = None
+        self.bars: Live | NotebookLine | None = None
         self.lock, self.process = threading.Lock(), os.getpid()
 
     def look(self, now: float) -> None:
@@ -142,7 +141,7 @@ class Display:
             if not phases or (self.bars is None and now - phases[0].began < SECONDS_BEFORE_BARS):
                 return
             if self.bars is None:
-                self.bars = NotebookBars() if in_notebook() else terminal_bars(self.stream)
+                self.bars = NotebookLine() if in_notebook() else terminal_bars(self.stream)
                 self.bars.start()
             self.bars.update(bar_table(phases, now), refresh=True)
 
@@ -171,25 +170,18 @@ def terminal_bars(stream: TextIO) -> Live:
     return Live(console=Console(file=stream), transient=True, auto_refresh=False, redirect_stdout=redirect)
 
 
-class NotebookBars:
-    """Bars in the output of a notebook's cell, with the methods of `Live`, which needs widgets there."""
+class NotebookLine:
+    """One line in the output of a notebook's cell, with the methods of `Live`, which needs widgets there."""
 
     def start(self) -> None:
-        """Open the place where they are shown."""
         ipython: Any = import_module("IPython.display")
-        self.html, self.place = ipython.HTML, ipython.display(ipython.HTML(""), display_id=True)
+        self.place = ipython.display({"text/plain": ""}, raw=True, display_id=True)
 
     def update(self, table: Table, *, refresh: bool) -> None:
-        """Show a table."""
-        from rich.console import Console
-
-        console = Console(file=io.StringIO(), record=True, width=100, force_jupyter=False)
-        console.print(table)
-        self.place.update(self.html(console.export_html(inline_styles=True, code_format="<pre>{code}</pre>")))
+        self.place.update({"text/plain": visible(current())}, raw=True)
 
     def stop(self) -> None:
-        """Remove the bars."""
-        self.place.update(self.html(""))
+        self.place.update({"text/plain": ""}, raw=True)
 
 
 def bar_table(phases: list[Phase], now: float) -> Table:

@@ -17,8 +17,7 @@ from typing import Any
 
 MOST_SIGNALS = 3
 _received: list[int] = []
-_undivided: list[bool] = []  # one entry for each open block
-_interruptible: list[bool] = []
+_interruptible: list[bool] = []  # one entry for each open block
 
 
 class Interrupted(BaseException):
@@ -40,20 +39,25 @@ def receive(number: int, frame: object) -> None:
     _received.append(number)
     if len(_received) >= MOST_SIGNALS:
         os._exit(128 + number)
-    if len(_received) == 1 and not _undivided:
+    if len(_received) == 1:
         raise Interrupted(number)
 
 
-def set_handlers(handler: Any) -> dict[int, Any]:
-    """Set the handler of both signals; return the handlers before.
+def set_handlers(handler: Any, instead_of: tuple[Any, ...] = ()) -> dict[int, Any]:
+    """Set the handler of both signals, or only where one of some others is set; return the handlers before.
 
     An ignored signal, as in the background of a shell, stays ignored. Python allows this in the main thread only; in
     other threads it does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         return {}
-    wanted = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) != signal.SIG_IGN]
-    return {number: signal.signal(number, handler) for number in wanted}
+    before: dict[int, Any] = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    wanted = {
+        number: old for number, old in before.items() if (old in instead_of if instead_of else old != signal.SIG_IGN)
+    }
+    for number in wanted:
+        signal.signal(number, handler)
+    return wanted
 
 
 def catch_signals() -> None:
@@ -84,19 +88,6 @@ def check_interrupt() -> None:
 
 
 @contextmanager
-def undivided() -> Iterator[None]:
-    """Delay a signal to the end of a block that must not be left half done."""
-    interrupted_before = bool(_received)
-    _undivided.append(True)
-    try:
-        yield
-    finally:
-        _undivided.pop()
-    if not interrupted_before:
-        check_interrupt()
-
-
-@contextmanager
 def keeping(kept: str) -> Iterator[None]:
     """Let an interrupt that leaves the block say what is kept and how to continue."""
     try:
@@ -110,26 +101,8 @@ def keeping(kept: str) -> Iterator[None]:
 
 
 @contextmanager
-def stop_requests() -> Iterator[Callable[[], int]]:
-    """Take the first signal as a request to stop; the function returns its number, 0 before. A second one raises."""
-
-    def ask(number: int, frame: object) -> None:
-        _received.append(number)
-        if len(_received) > 1:
-            raise Interrupted(number)
-
-    _received.clear()
-    before = set_handlers(ask)
-    try:
-        yield received
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
-
-
-@contextmanager
 def interruptible() -> Iterator[None]:
-    """Mark work that may take long and changes nothing: inside `interrupts`, Ctrl-C ends it at once."""
+    """Mark work that may take long and changes nothing: inside `stop_requests`, Ctrl-C ends it at once."""
     _interruptible.append(True)
     try:
         yield
@@ -138,26 +111,27 @@ def interruptible() -> Iterator[None]:
 
 
 @contextmanager
-def interrupts() -> Iterator[Callable[[], int]]:
-    """Take the first Ctrl-C as a request to stop; the function returns how many have come.
+def stop_requests() -> Iterator[Callable[[], int]]:
+    """Take the first signal as a request to stop; the function returns how many have come.
 
-    The second one raises KeyboardInterrupt, and inside `interruptible` so does the first. Nothing changes outside the
-    main thread, and where the program has a handler of its own.
+    The second one raises, and inside `interruptible` so does the first: `Interrupted` on the command line and
+    KeyboardInterrupt in Python, where only Ctrl-C counts. Nothing changes in a block inside another one, in other
+    threads, and where the program has handlers of its own.
     """
 
     def ask(number: int, frame: object) -> None:
         _received.append(number)
         if len(_received) > 1 or _interruptible:
-            raise KeyboardInterrupt
+            raise KeyboardInterrupt if in_python else Interrupted(number)
 
-    main = threading.current_thread() is threading.main_thread()
-    if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield lambda: 0
-        return
-    _received.clear()
-    signal.signal(signal.SIGINT, ask)
+    in_python = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    before = set_handlers(ask, instead_of=(receive, signal.default_int_handler))
+    if before:
+        _received.clear()
     try:
         yield lambda: len(_received)
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        _received.clear()
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if before and in_python:
+            _received.clear()

@@ -12,7 +12,6 @@ import io
 import json
 import math
 import re
-import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,14 +21,10 @@ from goalward.errors import FileError, UnknownNameError
 from goalward.files import check_not_folder, write_bytes
 from goalward.formatting import Interval, finite, html_text, latex_text, markdown_text, number, visible, with_margin
 
-__all__ = ["FORMATS", "Cell", "Column", "Columns", "ShownAsFacts", "Table", "render", "save", "written"]
-
 ENDINGS = {".txt": "text", ".md": "markdown", ".csv": "csv", ".json": "json", ".html": "html", ".tex": "latex"}
 FORMATS = tuple(ENDINGS.values())
 HTML_CELL = "padding:2px 12px 2px 0;border:none;text-align:"
 LATEX_NUMBER = re.compile(r"(?P<number>(?P<whole>-?[\d,]+)\.?(?P<fraction>\d*(e[+-]\d+)?))(?P<rest> [±\[].*)?")
-NARROWEST = 20
-"""A column is folded to this many characters at least."""
 
 
 class Cell(NamedTuple):
@@ -176,42 +171,54 @@ class Table:
             return [[column.title, text] for row in rows for column in columns if (text := column.text(row))]
         return [[column.text(row) for column in columns] for row in rows]
 
-    def groups(self) -> dict[str, list[list[str]]]:
-        """Return the lines of each group of rows as people read them."""
+    def blocks(self, escape: Callable[[str], str] = str) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+        """Yield the title, the headings and the lines of each group of rows, with every text escaped."""
         groups: dict[str, list[Mapping[str, Any]]] = {} if self.group else {"": []}
         for row in self.rows[: self.most]:
             groups.setdefault(Column(self.group).text(row), []).append(row)
-        return {group: self.cells(rows) for group, rows in groups.items()}
-
-    def blocks(self, escape: Callable[[str], str]) -> Iterator[tuple[str, list[str], list[list[str]]]]:
-        """Yield the title, the headings and the lines of each group of rows, with every text escaped."""
-        for group, lines in self.groups().items():
+        for group, rows in groups.items():
             title, *headings = map(escape, [": ".join(filter(None, (group, self.title))), *self.headings])
-            yield title, headings, [list(map(escape, line)) for line in lines]
+            yield title, headings, [list(map(escape, line)) for line in self.cells(rows)]
 
     def shown_notes(self, escape: Callable[[str], str]) -> list[str]:
         """Return the notes, and how many rows are left out where people read the table."""
         rest = 0 if self.most is None else len(self.rows) - self.most
         return list(map(escape, [*self.notes, *([f"and {rest:,} more; --format json lists all"] if rest > 0 else [])]))
 
-    def text(self, width: int | None = None) -> str:
-        """Return the table as plain text in columns; the longest column is folded where it is wider than `width`."""
+    def text(self) -> str:
+        """Return the table as plain text in columns."""
         parts = []
-        sides = [">" if right else "<" for right in self.right]
         for title, headings, lines in self.blocks(visible):
             shown = [line for line in (headings, *lines) if line]
             widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-            gap = 3
-            if width is not None and widths:
-                gap = 3 if sum(widths) + 3 * (len(widths) - 1) + 2 <= width else 1
-                longest = widths.index(max(widths))
-                room = width - (sum(widths) - widths[longest]) - gap * (len(widths) - 1) - 2
-                widths[longest] = min(widths[longest], max(room, NARROWEST))
-                shown = [folded for line in shown for folded in fold(line, longest, widths[longest])]
-            form = (" " * gap).join(f"{{:{side}{size}}}" for side, size in zip(sides, widths, strict=False))
+            sides = [f"{{:{'>' if right else '<'}{width}}}" for right, width in zip(self.right, widths, strict=False)]
+            form = "   ".join(sides)
             parts.append("\n".join([title] * bool(title) + [f"  {form.format(*line)}".rstrip() for line in shown]))
         parts.append("\n".join(f"* {note}" for note in self.shown_notes(visible)))
         return "\n\n".join(filter(None, parts))
+
+    def terminal(self, width: int) -> Iterator[Any]:
+        """Yield what Rich prints on a terminal: bold headings, and long texts folded to its width."""
+        from rich.padding import Padding
+        from rich.table import Table as RichTable
+        from rich.text import Text
+
+        for index, (title, headings, lines) in enumerate(self.blocks(visible)):
+            sizes = [max(map(len, column)) for column in zip(*filter(None, (headings, *lines)), strict=True)]
+            gap = 3 if sum(sizes) + 3 * len(sizes) < width else 1
+            # A number is broken only where the texts would have less than ten characters each.
+            least = sum(1 + size if right else 10 for size, right in zip(sizes, self.right, strict=False))
+            grid = RichTable(box=None, padding=(0, gap, 0, 0), pad_edge=False, show_header=not self.vertical)
+            for heading, right in zip(headings or ["", ""], self.right, strict=True):
+                side: Any = "right" if right else "left"
+                grid.add_column(Text(heading), justify=side, no_wrap=right and least < width, overflow="fold")
+            for line in lines:
+                grid.add_row(*map(Text, line))
+            if title:
+                yield Text("\n" * (index > 0) + title, "bold cyan")
+            yield Padding(grid, (0, 0, 0, 2))
+        if notes := self.shown_notes(visible):
+            yield Text("\n" + "\n".join(f"* {note}" for note in notes), "dim")
 
     def markdown(self) -> str:
         """Return the table as Markdown."""
@@ -245,8 +252,8 @@ class Table:
 
         Numbers are aligned at their decimal points. What follows them, such as an interval, has a column of its own.
         """
-        groups = self.groups()
-        lines = [line for group in groups.values() for line in group]
+        blocks = list(self.blocks())
+        lines = [line for _, _, block in blocks for line in block]
         columns = [latex_column([line[index] for line in lines], right) for index, right in enumerate(self.right)]
         kinds, widths, cells = zip(*columns, strict=True)
         rows = iter([f"{' & '.join(row)} \\\\" for row in zip(*cells, strict=True)])
@@ -255,10 +262,11 @@ class Table:
             sides = ["l" if kind == "l" else "c" for kind in kinds]
             headings = zip(widths, sides, map(latex_text, self.headings), strict=True)
             body.append(" & ".join(rf"\multicolumn{{{n}}}{{{side}}}{{{text}}}" for n, side, text in headings) + r" \\")
-        for group, group_lines in groups.items():
+        for title, _, block in blocks:
+            group = latex_text(title.removesuffix(f": {self.title}"))
             body += [r"\midrule"] * bool(body)
-            body += [rf"\multicolumn{{{sum(widths)}}}{{l}}{{\emph{{{latex_text(group)}}}}} \\"] * bool(group)
-            body += [next(rows) for _ in group_lines]
+            body += [rf"\multicolumn{{{sum(widths)}}}{{l}}{{\emph{{{group}}}}} \\"] * bool(self.group)
+            body += [next(rows) for _ in block]
         columns_text = r"lp{0.7\linewidth}" if self.vertical else "".join(kinds)
         head = [r"\begin{table}  % \usepackage{booktabs,dcolumn}", r"\centering"]
         head += [rf"\caption{{{latex_text(self.title)}}}"] * bool(self.title)
@@ -315,14 +323,6 @@ def plain_values(row: Mapping[str, Any]) -> dict[str, Any]:
     return values
 
 
-def fold(line: Sequence[str], longest: int, width: int) -> Iterator[list[str]]:
-    """Yield a line of cells with one of them folded to a width: as many lines as that takes."""
-    for index, piece in enumerate(textwrap.wrap(line[longest], width) or [""]):
-        cells = [""] * len(line) if index else list(line)
-        cells[longest] = piece
-        yield cells
-
-
 def csv_field(value: Any) -> Any:
     if isinstance(value, float) and math.isnan(value):
         return ""
@@ -362,8 +362,8 @@ def latex_math(text: str) -> str:
     return re.sub(r"(?<=\d),(?=\d)", "{,}", text).replace("±", r"{}\pm").strip()
 
 
-def render(tables: Sequence[Table], format: str = "text", width: int | None = None) -> str:
-    """Return some tables in one format; text is folded to a width.
+def render(tables: Sequence[Table], format: str = "text") -> str:
+    """Return some tables in one format.
 
     JSON is one object with the rows of each table under its name, an object for facts, and all notes. CSV has room for
     one table: the first that is not of facts.
@@ -374,7 +374,7 @@ def render(tables: Sequence[Table], format: str = "text", width: int | None = No
         return json.dumps(finite(document) | {"notes": notes}, allow_nan=False)
     if format == "csv":
         return next((table for table in tables if not table.is_facts), tables[0]).csv().rstrip("\n")
-    return "\n\n".join(table.text(width) if format == "text" else getattr(table, format)() for table in tables)
+    return "\n\n".join(getattr(table, format)() for table in tables)
 
 
 def save(tables: Sequence[Table], path: str | Path) -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from goalward import SSP, agents, learn, progress, worlds
+from goalward import SSP, agents, learn, progress, signals, worlds
 from goalward.errors import FileError
 from goalward.settings import read_settings
 from goalward.signals import Interrupted
@@ -165,6 +166,16 @@ class TestKeeping:
 
 class TestInterruption:
     """Ctrl-C in the middle."""
+
+    @pytest.fixture(autouse=True)
+    def _as_the_program(self, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+        monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
+        before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        signals.catch_signals()
+        yield
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        signals._received.clear()
 
     def interrupt(self, monkeypatch: pytest.MonkeyPatch, times: int) -> None:
         """Send real signals from inside the run, once it has done a piece of its work."""

@@ -10,12 +10,7 @@ import sys
 from collections.abc import Sequence
 
 # Importing a module registers its verbs; --help lists them in this order.
-from goalward.cli import learn  # noqa: F401  isort: skip
-from goalward.cli import pages  # noqa: F401  isort: skip
-from goalward.cli import world  # noqa: F401  isort: skip
-from goalward.cli import study  # noqa: F401  isort: skip
-from goalward.cli import paper  # noqa: F401  isort: skip
-from goalward.cli import installation  # noqa: F401  isort: skip
+from goalward.cli import learn, world, study, paper, installation  # noqa: F401  isort: skip
 from goalward.cli.app import app
 from goalward.errors import GoalwardError
 from goalward.files import reason

@@ -7,9 +7,8 @@ its arguments, makes one call and ends in `show(table, ...)`. It imports what is
 
 from __future__ import annotations
 
-import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -87,6 +86,7 @@ Cost = Annotated[
         " reward) or a number. Model files: the reward that is the cost, or the cost of every step.",
     ),
 ]
+Open = Annotated[bool, typer.Option("--open", help="Show the page in a browser.")]
 Folder = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder.")]
 StudyName = Annotated[
     str | None,
@@ -162,15 +162,24 @@ def say_choice(store: Store, study: str | None) -> None:
 
 def show(*tables: Table, format: str, written: Iterable[Path | None] = ()) -> None:
     """Print tables in a format, then the files that were written."""
-    print_tables(tables, format)
+    terminal = sys.stdout.isatty()
+    if format == "text" and terminal:
+        from rich.console import Console
+
+        console = Console(highlight=False)
+        for index, table in enumerate(tables):
+            console.print(*[""] * (index > 0), *table.terminal(console.width), sep="\n")
+    elif format == "text" or terminal:
+        say(render(tables, format))
+    else:
+        sys.stdout.write(f"{render(tables, format)}\n")  # as it is: echo would drop some characters of labels
     if files := [f"written: {path}" for path in written if path is not None]:
         say("", *files, format=format)
 
 
-def print_tables(tables: Sequence[Table], format: str) -> None:
-    """Print tables; text fits the width if it goes to a terminal."""
-    text = render(tables, format, shutil.get_terminal_size().columns if sys.stdout.isatty() else None)
-    if format == "text" or sys.stdout.isatty():
-        say(text)
-    else:
-        sys.stdout.write(f"{text}\n")  # as it is: a CSV file holds the characters of a label, and echo would drop some
+def show_if(wanted: bool, path: Path) -> None:
+    """Show a page in a browser if that is wanted."""
+    from goalward.pages.page import show_file
+
+    if wanted and not show_file(path):
+        say("no browser was found; open the file in one")

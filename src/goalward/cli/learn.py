@@ -1,4 +1,4 @@
-"""The verb ``learn``: one run of an agent that can be saved in a file and resumed later."""
+"""The verbs about one run: learn prints it, watch replays it on a page."""
 
 from __future__ import annotations
 
@@ -21,17 +21,21 @@ from goalward.cli.app import (
     GiveUpCost,
     Goal,
     MaxSteps,
+    Open,
     OptionalWorld,
     Picture,
     Settings,
     Start,
+    World,
     app,
     given_options,
     say,
     show,
+    show_if,
 )
 from goalward.errors import SettingError
 from goalward.formatting import number
+from goalward.progress import phase
 from goalward.table import Cell, Column, Columns, Table, written
 
 if TYPE_CHECKING:
@@ -66,20 +70,20 @@ def learn(
     where the true model is known; goalward solve finds the optimal cost of an environment that shows its table.
     """
     from goalward.agents import saving
-    from goalward.signals import stop_requests
+    from goalward.signals import received, stop_requests
 
     if resume is not None and (agent is not None or agent_settings):
         raise SettingError("--resume brings its agent with it; leave --agent and --agent-set out")
-    if save is not None:
-        saving.check_place(save)
-        if own := next((text for text in [agent or "", *(agent_settings or [])] if ".py:" in text), None):
-            raise SettingError(
-                f"--save works only for goalward's own agents and priors, and {own} is a file; leave it out"
-            )
-    if save_policy is not None:
-        saving.check_place(save_policy, "policy")
+    own = next((text for text in [agent or "", *(agent_settings or [])] if ".py:" in text), None)
+    if save is not None and own is not None:
+        raise SettingError(f"--save works only for goalward's own agents and priors, and {own} is a file; leave it out")
+    # What cannot be written is refused before the run.
+    for path, what in ((save, "agent"), (save_policy, "policy")):
+        if path is not None:
+            saving.check_place(path, what)
     if png is not None:
-        from goalward.figures.drawing import picture_file
+        from goalward.figures.drawing import picture_file, save_figure
+        from goalward.figures.grid import run_figure
 
         picture_file(png)
     with stop_requests() as stopped:
@@ -93,7 +97,6 @@ def learn(
             max_steps=max_steps,
             rules=given_options(goal=goal, start=start, cost=cost, give_up_cost=give_up_cost),
             resume=resume,
-            watch=lambda done, steps: not stopped(),
             keep_replay=png is not None,
         )
     # The tables are printed even if the agent cannot be saved, for example because the disk is full.
@@ -105,15 +108,95 @@ def learn(
         run.policy.save(save_policy)
         say("", f"policy saved: {save_policy}; load it with: gw.load_policy({str(save_policy)!r})", format=format)
     if png is not None:
-        from goalward.figures.drawing import save_figure
-        from goalward.figures.grid import run_figure
-
         save_figure(run_figure(model, run, f"{title}: {len(run.costs):,} episodes"), [png])
         say("", f"written: {png}", format=format)
     if save is not None:
         say("", f"saved: {save}; continue with: goalward learn --resume {save}", format=format)
     if stopped():
-        raise typer.Exit(128 + stopped())
+        raise typer.Exit(128 + received())
+
+
+@app.command()
+def watch(
+    world: World,
+    settings: Settings = None,
+    agent: AgentName = None,
+    agent_settings: AgentSettings = None,
+    rival: Annotated[str | None, typer.Option(help="Another algorithm beside it, with the same seed.")] = None,
+    rival_settings: Annotated[
+        list[str] | None,
+        typer.Option("--rival-set", metavar="NAME=VALUE", help="A setting of the rival. Can be repeated."),
+    ] = None,
+    episodes: Episodes = None,
+    seed: Annotated[int, typer.Option(help="The seed of all random draws.")] = 0,
+    max_steps: MaxSteps = None,
+    goal: Goal = None,
+    start: Start = None,
+    cost: Cost = None,
+    give_up_cost: GiveUpCost = None,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the page.")] = Path("watch.html"),
+    show_page: Open = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="Write nothing; serve a page that shows the run as it happens.")
+    ] = False,
+    delay: Annotated[float, typer.Option(min=0.0, help="With --live: seconds to wait at each epoch.")] = 0.0,
+) -> None:
+    """Write a page that replays how an agent learns.
+
+    An environment that shows its table of transitions, such as FrozenLake-v1, is watched in its model: the page then
+    compares what the agent believes with the truth. Any other environment is stepped.
+    """
+    from goalward.pages.page import check_page_path
+    from goalward.pages.watch import watch as make_page
+    from goalward.signals import received, stop_requests
+    from goalward.ssp.model import SSP
+
+    check_page_path(out)
+    if rival is None and rival_settings:
+        raise SettingError("--rival-set sets the rival; name one with --rival")
+    rules = given_options(goal=goal, start=start, cost=cost, give_up_cost=give_up_cost)
+    model = load_shown(world, settings or [], **rules)
+    episodes = default_episodes(model) if episodes is None else episodes
+    if not isinstance(model, SSP) and live:
+        raise SettingError(f"{world} has no model; --live needs one: leave it out and the page replays the run")
+    chosen = [(agent or default_agent(model), agent_settings), *([(rival, rival_settings)] if rival else [])]
+
+    def run_agent(index: int, **options: Any) -> SingleRun:
+        name, own_settings = chosen[index]
+        return run_once(
+            world, settings or [], agent=name, agent_settings=own_settings or [], episodes=episodes, seed=seed,
+            max_steps=max_steps, rules=rules, use_model=True, **options,
+        )  # fmt: skip
+
+    if isinstance(model, SSP) and live:
+        from goalward.pages.live import watch_live
+        from goalward.pages.watch import run_labels
+
+        labels = run_labels([name for name, _ in chosen])
+        with stop_requests() as stopped:
+            watch_live(
+                {label: partial(run_agent, index) for index, label in enumerate(labels)},
+                model, Path(world).name,
+                seed=seed, episodes=episodes, delay=delay, show=show_page, stopped=stopped, say=say,
+            )  # fmt: skip
+        return
+    with stop_requests() as stopped:
+        runs = [run_agent(index, keep_replay=True) for index in range(len(chosen))]
+    with phase("writing the page"):
+        # A page that is mailed should not say where the map lies on this disk.
+        page = make_page(*(single.run for single in runs), world=Path(world).name)
+        path = page.save(out)
+    say(*map(run_line, runs), f"written: {path}")
+    show_if(show_page, path)
+    if stopped():
+        raise typer.Exit(128 + received())
+
+
+def run_line(single: SingleRun) -> str:
+    """Return one line about a run."""
+    run = single.run
+    cut = f"; cut off: {run.truncation}" if run.truncated else ""
+    return f"{run.agent.name}: {len(run.costs):,} episodes, {run.total_steps:,} steps{cut}"
 
 
 class SingleRun(NamedTuple):

@@ -1,4 +1,4 @@
-"""The verbs about studies and their results: run, status, summary, plot, export."""
+"""The verbs about studies and their results: run, status, summary, plot, report, export."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from goalward.cli.app import (
     Folder,
     Format,
     Level,
+    Open,
     StudyName,
     TableFile,
     Workers,
@@ -24,6 +25,7 @@ from goalward.cli.app import (
     say,
     say_choice,
     show,
+    show_if,
 )
 from goalward.errors import FileError, SettingError
 from goalward.formatting import duration
@@ -303,6 +305,32 @@ def plot(
     settings = {"measure": measure, "axes": axes, "level": level, "band": band, "guides": guides}
     save_figure(draw(results, **{name: value for name, value in settings.items() if value is not None}), files)
     say(*(f"written: {path}" for path in files))
+
+
+@app.command()
+def report(
+    folder: Folder,
+    study: StudyName = None,
+    level: Level = 0.95,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where to write the page. The default is RESULTS/report.html.")
+    ] = None,
+    show_page: Open = False,
+) -> None:
+    """Write a page about a study: curves, tables, settings."""
+    from goalward.pages.page import check_page_path
+    from goalward.pages.report import report_of_folder
+    from goalward.studies.store import Store
+
+    path = check_page_path(out or folder / "report.html")
+    page, troubles = report_of_folder(folder, study, level)
+    page.save(path)
+    problems = [
+        f"{shown['design'].name}: {problem}" for shown in page.content["studies"] for problem in shown["problems"]
+    ]
+    say_choice(Store.open(folder), study)
+    say(*troubles, *problems, f"written: {path}")
+    show_if(show_page, path)
 
 
 @app.command()

@@ -32,7 +32,7 @@ from goalward.learning.run import Run
 from goalward.progress import phase, shown
 from goalward.seeds import checked_seed, generator, run_seed, streams
 from goalward.settings import checked_integer
-from goalward.signals import interrupts
+from goalward.signals import Interrupted, stop_requests
 from goalward.ssp.model import SSP
 
 Watch = Callable[[int, int], object]
@@ -145,12 +145,12 @@ def learn(
     True
     """
     loop = Loop(**locals())
-    with shown(), interrupts() as loop.interrupts:
+    with shown(), stop_requests() as loop.stop_requests:
         try:
             return loop.run()
         except BaseException as error:
             run = loop.interrupted(error)
-            if isinstance(error, KeyboardInterrupt) and loop.interrupts() < 2:
+            if isinstance(error, KeyboardInterrupt | Interrupted) and loop.stop_requests() < 2:
                 return run
             vars(error)["run"] = run
             error.add_note(
@@ -219,7 +219,7 @@ class Loop:
         self.plan: Any = None  # in progress
         self.plan_ended = 0  # why the plan has ended, if it has
         self.pace = 1  # how many steps an online agent makes in about PATIENCE seconds
-        self.interrupts: Callable[[], int] = lambda: 0
+        self.stop_requests: Callable[[], int] = lambda: 0
         if self.checkpoint is not None:
             self.checkpoint.restore(self)
 
@@ -308,7 +308,7 @@ class Loop:
             over |= EPISODES
         elif ledger.total_steps >= self.max_steps:
             over |= MAX_STEPS
-        if self.interrupts() or (
+        if self.stop_requests() or (
             self.watch is not None and self.watch(ledger.episodes_over, ledger.total_steps) is False
         ):
             over |= STOPPED
