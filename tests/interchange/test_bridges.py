@@ -65,17 +65,39 @@ def test_a_domain_through_its_successors() -> None:
     assert recipe["policy"]["1"] == "walk"
 
 
+@pytest.mark.skipif(importlib.util.find_spec("skdecide") is None, reason="scikit-decide is not installed")
+def test_a_domain_of_scikit_decide() -> None:
+    from skdecide.hub.domain.maze import Maze
+
+    domain = Maze()
+    recipe: dict[str, Any] = {"domain": domain}
+    exec(SUCCESSORS, recipe)
+    state, paid = domain.reset(), 0.0
+    while not domain.is_goal(state):
+        names = {str(action): action for action in domain.get_applicable_actions(state).get_elements()}
+        outcome = domain.step(names[recipe["policy"][str(state)]])
+        state, paid = outcome.observation, paid + outcome.value.cost
+    assert paid == recipe["solution"].values[0]  # nothing is left to chance in a maze
+
+
 @pytest.mark.skipif(importlib.util.find_spec("stormvogel") is None, reason="stormvogel is not installed")
 def test_stormvogel_through_umb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from stormvogel import model as vogel
+    import stormvogel
+    from stormpy import build_model_from_umb
+    from stormvogel.stormpy_utils.mapping import stormpy_to_stormvogel
 
     monkeypatch.chdir(tmp_path)
-    model = vogel.new_mdp()
-    goal = model.new_state("goal")
-    start, walk = model.get_initial_state(), model.new_action("walk")
-    start.set_transitions(vogel.Transition({walk: vogel.Branch([(0.5, goal), (0.5, start)])}))
+    model = stormvogel.new_mdp()
+    goal, start = model.new_state("goal"), model.initial_state
+    start.set_choices(
+        {model.action("walk"): [(0.5, goal), (0.5, start)], model.action("crawl"): [(0.25, goal), (0.75, start)]}
+    )
     model.add_self_loops()
     model.new_reward_model("cost").set_unset_rewards(1)
     recipe: dict[str, Any] = {"gw": gw, "model": model}
     exec(STORMVOGEL, recipe)
-    assert gw.solve(recipe["ssp"]).values.tolist() == [2.0]
+    solution = gw.solve(recipe["ssp"])
+    assert solution.values.tolist() == [2.0]
+    assert recipe["ssp"].action_names[solution.policy[0]] == "walk"
+    chain = stormpy_to_stormvogel(build_model_from_umb("policy.umb"))
+    assert (chain.nr_states, chain.nr_choices) == (2, 2)
