@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import goalward as gw
+from goalward.errors import SettingError
 
 
 def chain(p: float, cost: float) -> gw.SSP:
@@ -191,3 +192,20 @@ def test_intervals_of_a_trial_cover_the_distribution() -> None:
     lost = gw.Trial(np.ones(4), np.ones(4, dtype=int), np.array([True, True, True, False]), np.ones(4, dtype=int), 9)
     assert lost.quantile(0.9).value == np.inf
     assert lost.probability(1.0).value == 0.75
+
+
+def test_the_worst_episodes_of_a_trial() -> None:
+    def trial(costs: np.ndarray) -> gw.Trial:
+        n = len(costs)
+        return gw.Trial(costs, np.ones(n, dtype=int), np.ones(n, dtype=bool), np.ones(n, dtype=int), 9)
+
+    ten = trial(np.arange(1.0, 11.0))
+    assert ten.cvar(0.8).value == pytest.approx(9.5)
+    assert ten.cvar(0.75).value == pytest.approx((0.5 * 8.0 + 9.0 + 10.0) / 2.5)  # half of one episode counts
+    assert ten.cvar(0.0) == ten.cost
+    # Of an exponential cost, the worst tenth cost a mean of log(10) + 1. About 95 % of the intervals hold that.
+    rng, truth = np.random.default_rng(1), np.log(10.0) + 1.0
+    intervals = [trial(rng.exponential(size=1000)).cvar(0.9) for _ in range(400)]
+    assert 364 <= sum(interval.low <= truth <= interval.high for interval in intervals) < 400
+    with pytest.raises(SettingError, match="level"):
+        ten.cvar(1.0)
