@@ -97,7 +97,7 @@ FAMILIES: dict[str, dict[str, Maker]] = {
     },
     **{
         family: {name: lambda name=name: built(name) for name in PROGRAMS if name.startswith(family)}
-        for family in ("consensus", "csma", "wlan", "zeroconf", "firewire")
+        for family in ("consensus", "csma", "wlan", "zeroconf", "firewire", "election", "stabilise", "lifts")
     },
 }
 MAKERS = {name: make for makers in FAMILIES.values() for name, make in makers.items()}

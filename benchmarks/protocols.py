@@ -5,10 +5,19 @@
 `wlan(k)`           two stations share a radio channel; they wait, back off for up to 8 * 2^k slots, send, wait for an
                     acknowledgement.
 `zeroconf()`        a host draws an address, probes for it four times and starts again when somebody answers.
+`network(...)`      the same host on a network that queues its probes and answers late, maybe for an address given up.
 `firewire(delay)`   two nodes ask each other to be the root; both draw a short or a long wait until one hears in time.
+`election(n)`       Itai and Rodeh's election in an asynchronous ring: active processes draw bits and send them on; one
+                    with a 0 that receives a 1 becomes passive, until a message comes back to its sender.
+`stabilise(n)`      Israeli and Jalfon's self-stabilising ring: a process with a token passes it to the left or to the
+                    right, where it merges with any other, until one token is left.
+`lifts(...)`        someone collects coins in a building whose floors are joined by lifts; some doors lead back to the
+                    entrance with probability one half. After the elevators of the planning competition of 2006.
 
 The clocks are integers and advance by `tick`, which is what costs in csma, wlan and firewire: all other steps of these
-are free. Every program has a label "goal" and rewards "cost"; both are all that the benchmark reads.
+are free, as are all in elections but the draws of bits. Every program has a label "goal" and rewards "cost"; both are
+all that the benchmark reads. The rings of 10 and 16 tokens have the states, the transitions and the values of QVBS's
+ij.10 and of PRISM's example with 16 processes; the others have the structure of their namesakes, not their sizes.
 """
 
 from __future__ import annotations
@@ -196,6 +205,137 @@ endrewards
 """
 
 
+def network(probes: int = 8, period: int = 20, delay: int = 60, taken: int = 1000, loss: float = 0.1) -> str:
+    """Queued messages concern the present address (2), an address given up (1), or there are none (0)."""
+    slots = range(1, 5)
+    later = " & ".join(f"(q{i}' = {f'q{i + 1}' if i < 4 else 0})" for i in slots)
+    stale = " & ".join(f"(q{i}' = min({f'q{i + 1}' if i < 4 else 0}, 1))" for i in slots)
+    enqueue = "\n".join(
+        f"  [probe] {f'q{i - 1} > 0 & ' if i > 1 else ''}q{i} = 0 -> (q{i}' = used ? 2 : 1);" for i in slots
+    )
+    return f"""mdp
+const double TAKEN = {taken} / 65024;
+const double LOSS = {loss};
+module host
+  // 0: draws an address, 1: probes for it, 2: uses it
+  at : [0..2];
+  used : bool;
+  probes : [0..{probes}];
+  clock : [0..{period}];
+  [] at = 0 -> TAKEN : (at' = 1) & (used' = true) + 1 - TAKEN : (at' = 1) & (used' = false);
+  [probe] at = 1 & probes < {probes} & clock = 0 -> (probes' = probes + 1) & (clock' = 1);
+  [tick] at = 1 & clock > 0 & clock < {period} -> (clock' = clock + 1);
+  [] at = 1 & clock = {period} & probes < {probes} -> (clock' = 0);
+  [] at = 1 & clock = {period} & probes = {probes} -> (at' = 2) & (clock' = 0);
+  [conflict] at = 1 -> (at' = 0) & (used' = false) & (probes' = 0) & (clock' = 0);
+  [conflict] at != 1 -> true;
+endmodule
+module net
+  // messages in the order in which they are handled, the time that the first has taken, and one that was answered
+  {" ".join(f"q{i} : [0..2];" for i in slots)}
+  age : [0..{delay}];
+  answered : bool;
+{enqueue}
+  [tick] !answered & q1 = 0 -> true;
+  [tick] !answered & q1 > 0 & age < {delay} -> (age' = age + 1);
+  [] !answered & q1 = 1 & age > 0 -> (age' = 0) & {later};
+  [] !answered & q1 = 2 & age > 0 -> LOSS : (age' = 0) & {later} + 1 - LOSS : (age' = 0) & (answered' = true);
+  [conflict] answered -> (answered' = false) & {stale};
+endmodule
+label "goal" = at = 2;
+rewards "cost"
+  true : 1;
+endrewards
+"""
+
+
+def election(n: int) -> str:
+    """Messages from process i: 0: none, 1 and 2: a bit, 2 + k: somebody's, k steps from it."""
+    variables = "\n".join(f"  at{i} : [0..6]; bit{i} : [0..1]; from{i} : [0..{n + 2}];" for i in range(n))
+    commands = ""
+    for i in range(n):
+        before = (i - 1) % n
+        commands += f"""
+  // process {i}: 0: draws, 1: sends its bit, 2: awaits one, 3: counts, 4: awaits the count, 5: passive, 6: leader
+  [draw{i}] at{i} = 0 -> 0.5 : (at{i}' = 1) & (bit{i}' = 0) + 0.5 : (at{i}' = 1) & (bit{i}' = 1);
+  [] at{i} = 1 & from{i} = 0 -> (at{i}' = 2) & (from{i}' = 1 + bit{i});
+  [] at{i} = 2 & bit{i} = 0 & from{before} = 2 -> (at{i}' = 5) & (from{before}' = 0);
+  [] at{i} = 2 & (from{before} = 1 | from{before} = 1 + bit{i}) -> (at{i}' = 3) & (bit{i}' = 0) & (from{before}' = 0);
+  [] at{i} = 3 & from{i} = 0 -> (at{i}' = 4) & (from{i}' = 3);
+  [] at{i} = 4 & from{before} > 2 & from{before} < {n + 2} -> (at{i}' = 0) & (from{before}' = 0);
+  [] at{i} = 4 & from{before} = {n + 2} -> (at{i}' = 6) & (from{before}' = 0);
+  [] at{i} = 5 & from{i} = 0 & from{before} > 0 ->
+    (from{i}' = from{before} > 2 ? from{before} + 1 : from{before}) & (from{before}' = 0);"""
+    costs = "\n".join(f"  [draw{i}] true : 1;" for i in range(n))
+    return f"""mdp
+module ring
+{variables}{commands}
+endmodule
+label "goal" = {" | ".join(f"at{i} = 6" for i in range(n))};
+rewards "cost"
+{costs}
+endrewards
+"""
+
+
+def stabilise(n: int) -> str:
+    variables = "\n".join(f"  token{i} : [0..1] init 1;" for i in range(n))
+    passes = "\n".join(
+        f"  [] token{i} = 1 -> "
+        + " + ".join(f"0.5 : (token{i}' = 0) & (token{(i + d) % n}' = 1)" for d in (-1, 1))
+        + ";"
+        for i in range(n)
+    )
+    return f"""mdp
+module ring
+{variables}
+{passes}
+endmodule
+label "goal" = {" + ".join(f"token{i}" for i in range(n))} = 1;
+rewards "cost"
+  true : 1;
+endrewards
+"""
+
+
+def lifts(floors: int, places: int, shafts: tuple[int, ...], coins: int, doors: int) -> str:
+    """Coins lie, and doors are, at places that are spread over the floors by a fixed rule."""
+    spots = [(1 + 3 * i % (floors - 1), (5 * i + 2) % places) for i in range(coins)]
+    gates = [(1 + 2 * i % (floors - 1), (3 * i + 1) % (places - 1)) for i in range(doors)]
+    at_gate = " | ".join(f"(level = {floor} & place = {place})" for floor, place in gates)
+    lines = [
+        f"  level : [0..{floors - 1}];",
+        f"  place : [0..{places - 1}];",
+        f"  inside : [0..{len(shafts)}];",
+        *(f"  lift{i} : [0..{floors - 1}];" for i in range(1, len(shafts) + 1)),
+        *(f"  coin{i} : bool;" for i in range(coins)),
+        f"  [] inside = 0 & place > 0 & !({at_gate}) -> (place' = place - 1);",
+        f"  [] inside = 0 & place < {places - 1} & !({at_gate}) -> (place' = place + 1);",
+        f"  [] inside = 0 & ({at_gate}) -> 0.5 : (place' = place + 1) + 0.5 : (level' = 0) & (place' = 0);",
+        f"  [] inside = 0 & place > 0 & ({at_gate}) -> (place' = place - 1);",
+    ]
+    for i, shaft in enumerate(shafts, 1):
+        lines += [
+            f"  [] inside = 0 & place = {shaft} & lift{i} = level -> (inside' = {i});",
+            f"  [] inside = {i} -> (inside' = 0);",
+            f"  [] lift{i} < {floors - 1} -> (lift{i}' = lift{i} + 1) & (level' = inside = {i} ? lift{i} + 1 : level);",
+            f"  [] lift{i} > 0 -> (lift{i}' = lift{i} - 1) & (level' = inside = {i} ? lift{i} - 1 : level);",
+        ]
+    lines += [
+        f"  [] inside = 0 & level = {floor} & place = {place} & !coin{i} -> (coin{i}' = true);"
+        for i, (floor, place) in enumerate(spots)
+    ]
+    return f"""mdp
+module building
+{chr(10).join(lines)}
+endmodule
+label "goal" = {" & ".join(f"coin{i}" for i in range(coins))};
+rewards "cost"
+  true : 1;
+endrewards
+"""
+
+
 def firewire(delay: int, unit: int = 10) -> str:
     short, long = (76 * unit, 85 * unit), (159 * unit, 167 * unit)
     node = f"""
@@ -249,5 +389,12 @@ PROGRAMS = {
     "wlan-1": lambda: wlan(1),
     "wlan-3": lambda: wlan(3),
     "zeroconf": zeroconf,
+    "zeroconf-net": network,
     "firewire": lambda: firewire(360),
+    "election-4": lambda: election(4),
+    "election-5": lambda: election(5),
+    "stabilise-10": lambda: stabilise(10),
+    "stabilise-16": lambda: stabilise(16),
+    "lifts-2": lambda: lifts(6, 6, (0, 3), 4, 4),
+    "lifts-3": lambda: lifts(6, 6, (0, 3, 5), 5, 4),
 }
