@@ -20,7 +20,7 @@ def square(periodic: object = False, radius: float = 0.3) -> TaskSpec:
 def test_interpolation_is_that_of_scipy() -> None:
     lattice = Lattice(square(), [5, 7])
     rng = np.random.default_rng(0)
-    values = rng.random(lattice.states)
+    values = rng.random(len(lattice.points))
     axes = [np.linspace(0.0, 1.0, 5), np.linspace(-1.0, 1.0, 7)]
     table = np.append(values, 0.0)[lattice.state_of].reshape(5, 7)
     points = rng.uniform([0.0, -1.0], [1.0, 1.0], (200, 2))
@@ -32,24 +32,24 @@ def test_interpolation_is_that_of_scipy() -> None:
 @pytest.mark.parametrize("wrong", [np.nan, np.inf])
 def test_a_model_that_leads_nowhere_is_refused(wrong: float) -> None:
     lattice = Lattice(square(periodic=[True, False]), [5, 7])
-    successors = np.zeros((lattice.states, 2, 1, 2))
+    successors = np.zeros((len(lattice.points), 2, 1, 2))
     successors[3, 1, 0, 0] = wrong
     with pytest.raises(StateError, match="not finite"):
-        lattice.model(successors, np.ones((lattice.states, 2)), 10.0)
+        lattice.model(successors, np.ones((len(lattice.points), 2)), 10.0)
 
 
 def test_corners_of_next_to_no_weight_are_left_out() -> None:
     """Shares of 4e-160 and 3e-160 have a product that is subnormal."""
     square = task_spec([0.0, 0.0], [1.0, 1.0], 1, lambda x: x[:, 0] >= 1.0, 1.0, False)
     lattice = Lattice(square, [5, 5])
-    ssp = lattice.model(np.full((lattice.states, 1, 1, 2), 1e-160), np.ones((lattice.states, 1)), 10.0)
+    ssp = lattice.model(np.full((len(lattice.points), 1, 1, 2), 1e-160), np.ones((len(lattice.points), 1)), 10.0)
     assert SSP.from_rows(ssp.indptr, ssp.successors, ssp.probabilities, ssp.costs) == ssp
     assert ssp.row(0, 0)[0].tolist() == [0, 1, 5]
 
 
 def test_points_outside_the_box_are_moved_to_its_surface() -> None:
     lattice = Lattice(square(), [5, 7])
-    values = np.random.default_rng(1).random(lattice.states)
+    values = np.random.default_rng(1).random(len(lattice.points))
     outside = np.array([[-0.4, 0.1], [0.2, 1.7], [0.2, -3.0]])
     inside = np.clip(outside, [0.0, -1.0], [1.0, 1.0])
     np.testing.assert_array_equal(lattice.interpolate(outside, values), lattice.interpolate(inside, values))
@@ -57,7 +57,7 @@ def test_points_outside_the_box_are_moved_to_its_surface() -> None:
 
 def test_periodic_axes_wrap_around() -> None:
     lattice = Lattice(square(periodic=[False, True]), [4, 8])
-    values = np.random.default_rng(2).random(lattice.states)
+    values = np.random.default_rng(2).random(len(lattice.points))
     points = np.random.default_rng(3).uniform([0.0, -1.0], [1.0, 1.0], (50, 2))
     turned = points + np.array([0.0, 2.0])
     np.testing.assert_allclose(lattice.interpolate(points, values), lattice.interpolate(turned, values), atol=1e-12)
@@ -72,12 +72,12 @@ def test_rows_are_canonical_and_have_the_weights_of_interpolation(periodic: obje
     """The checked way into an SSP accepts them as they are; a row times values is the mean of interpolated ones."""
     lattice = Lattice(square(periodic), [6, 5])
     rng = np.random.default_rng(4)
-    moved = rng.uniform([-0.2, -1.4], [1.2, 1.4], (lattice.states, 2, q, 2))
-    model = lattice.model(moved, np.ones((lattice.states, 2)), 9.0)
+    moved = rng.uniform([-0.2, -1.4], [1.2, 1.4], (len(lattice.points), 2, q, 2))
+    model = lattice.model(moved, np.ones((len(lattice.points), 2)), 9.0)
     checked = SSP.from_rows(model.indptr, model.successors, model.probabilities, model.costs)
     for name in ("indptr", "successors", "probabilities", "costs"):
         np.testing.assert_array_equal(getattr(model, name), getattr(checked, name))
-    values = rng.random(lattice.states)
+    values = rng.random(len(lattice.points))
     expected = lattice.interpolate(moved.reshape(-1, 2), values).reshape(-1, 2, q).mean(axis=2)
     rows = np.add.reduceat(model.probabilities * np.append(values, 0.0)[model.successors], model.indptr[:-1])
     np.testing.assert_allclose(rows.reshape(-1, 3)[:, :2], expected, atol=1e-12)

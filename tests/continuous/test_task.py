@@ -10,7 +10,6 @@ import pytest
 
 from goalward import ContinuousTask, learn
 from goalward.agents import PSRL, ContinuousPSRL
-from goalward.continuous.task import task_spec
 from goalward.errors import CostError, GoalwardError, SettingError, ShapeError, StateError
 
 
@@ -81,21 +80,6 @@ def test_a_state_that_is_not_a_number_is_refused_when_it_comes() -> None:
     play = line(step=lambda x, a, rng: [np.nan]).simulator(0)
     with pytest.raises(StateError, match=r"the state is .*; it must be 1 finite numbers"):
         play.step(0)
-
-
-@pytest.mark.parametrize("m", [1, 2, 3, 4])
-@pytest.mark.parametrize(
-    "goal",
-    [
-        lambda x: bool(x[0] >= 0.5 and x[-1] >= 0.25),
-        lambda x: x[0] >= 0.5 if np.ndim(x) > 1 else np.bool_(x[0] >= 0.5 and x[-1] >= 0.25),
-    ],
-)
-def test_a_goal_for_one_state_is_a_goal_for_many(m: int, goal: Any) -> None:
-    """The second one answers arrays too, with one truth value for each coordinate instead of each state."""
-    spec = task_spec([0.0] * m, [1.0] * m, 2, goal, 1.0)
-    points = np.random.default_rng(0).random((50, m))
-    np.testing.assert_array_equal(spec.goal(points), (points[:, 0] >= 0.5) & (points[:, -1] >= 0.25))
 
 
 @pytest.mark.parametrize(

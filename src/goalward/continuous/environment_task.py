@@ -42,12 +42,10 @@ class Facts(NamedTuple):
 
 
 def flag_at(position: float, velocity: float) -> GoalSet:
-    """Return where a mountain car has reached the flag."""
     return lambda points: np.asarray((points[:, 0] >= position) & (points[:, 1] >= velocity))
 
 
 def above_the_bar(points: Floats) -> Bools:
-    """Return where the tip of the acrobot is above the bar's height."""
     return np.asarray(-np.cos(points[:, 0]) - np.cos(points[:, 1] + points[:, 0]) > 1.0)
 
 
@@ -140,7 +138,9 @@ def environment_task(
 
         return ContinuousSimulator(spec, start, move)
 
-    return ContinuousTask.from_simulator(spec, simulate)
+    task = object.__new__(ContinuousTask)
+    task.spec, task.simulator = spec, simulate
+    return task
 
 
 def world_of(environment: Any, **rules: Any) -> World[Any, Any]:

@@ -46,21 +46,10 @@ class LatticeArrays(NamedTuple):
 
 
 class Lattice:
-    """Nodes over a box, with the states and the goal of an SSP.
+    """Nodes over a box, with the states and the goal of an SSP; `nodes` is their number on each axis.
 
-    Parameters
-    ----------
-    task
-        The box and the goal set.
-    nodes
-        The number of nodes on each axis.
-
-    Attributes
-    ----------
-    points
-        The nodes that are not in the goal set, ``[S, m]``: the states of the SSP.
-    spacing
-        The distance between neighbouring nodes on each axis.
+    `points` ``[S, m]`` are the nodes outside the goal set, the states of the SSP, `spacing` ``[m]`` is the distance
+    between neighbouring nodes, and `state_of` the state of each node; goal nodes have the number of the goal.
     """
 
     def __init__(self, task: TaskSpec, nodes: Sequence[int]):
@@ -79,7 +68,6 @@ class Lattice:
         if inside.all():
             raise SettingError("every node of the lattice lies in the goal set; there is nothing to learn")
         self.points: Floats = np.ascontiguousarray(points[~inside])
-        # The state of each node; goal nodes have the number of the goal.
         self.state_of: Int32s = np.full(len(points), len(self.points), dtype=np.int32)
         self.state_of[~inside] = np.arange(len(self.points))
 
@@ -91,44 +79,29 @@ class Lattice:
         return marked.ravel()
 
     @property
-    def states(self) -> int:
-        """S, the number of nodes outside the goal set."""
-        return len(self.points)
-
-    @property
     def arrays(self) -> LatticeArrays:
         return LatticeArrays(self.task.low, self.spacing, self.nodes, self.periodic, self.state_of)
 
     def model(self, successors: Floats, costs: Floats, give_up: float) -> SSP:
-        """Return the SSP of a model.
+        """Return the SSP of a model with costs ``[S, A]``.
 
-        Parameters
-        ----------
-        successors
-            ``[S, A, q, m]``: the q equally likely points to which each pair leads.
-        costs
-            ``[S, A]``.
-        give_up
-            The cost of the extra action.
+        ``successors[S, A, q, m]`` are the q equally likely points to which each pair leads; the extra action costs
+        `give_up`.
         """
         S, A, q, m = successors.shape
         if not np.isfinite(successors).all():
             raise StateError("the model leads to states that are not finite; the changes of the state are too large")
         flat = self.task.folded(successors.reshape(-1, m))
-        most = min(q << m, S + 1)
-        indptr = np.zeros(S * (A + 1) + 1, dtype=np.int64)
-        room = S * (A * most + 1)
+        indptr, room = np.zeros(S * (A + 1) + 1, dtype=np.int64), S * (A * min(q << m, S + 1) + 1)
         targets, weights = np.empty(room, dtype=np.int32), np.empty(room)
-        reached = self.task.goal(flat)
-        used = write_rows(flat, reached, q, A, self.arrays, S, indptr, targets, weights)
+        used = write_rows(flat, self.task.goal(flat), q, A, self.arrays, S, indptr, targets, weights)
         full = np.concatenate([costs, np.full((S, 1), give_up)], axis=1)
         return SSP._trusted(indptr, targets[:used].copy(), weights[:used].copy(), full, 0)
 
     def interpolate(self, points: Floats, values: Floats) -> Floats:
         """Return the value at some points, ``[n, m]``, of a function on the states; it is 0 in the goal set."""
         out, folded = np.empty(len(points)), self.task.folded(points)
-        reached = self.task.goal(folded)
-        interpolate_values(folded, reached, self.arrays, values, out)
+        interpolate_values(folded, self.task.goal(folded), self.arrays, values, out)
         return out
 
 
@@ -163,16 +136,9 @@ def corners(point: Floats, lattice: LatticeArrays, numbers: Int64s, weights: Flo
 
 @kernel
 def write_rows(
-    points: Floats,
-    reached: Bools,
-    q: int,
-    A: int,
-    lattice: LatticeArrays,
-    S: int,
-    indptr: Int64s,
-    targets: Int32s,
-    weights: Floats,
-) -> int:
+    points: Floats, reached: Bools, q: int, A: int, lattice: LatticeArrays, S: int,
+    indptr: Int64s, targets: Int32s, weights: Floats,
+) -> int:  # fmt: skip
     """Write the rows of the SSP, sorted, merged and without zeros; return the number of entries."""
     size = 1 << len(lattice.low)
     numbers = np.empty(size, np.int64)

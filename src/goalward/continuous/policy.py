@@ -32,10 +32,8 @@ class LatticePolicy(FrozenPolicy):
 
     Attributes
     ----------
-    low, high, periodic
-        The box, ``[m]``, and which coordinates wrap around.
-    nodes
-        ``[m]``: how many nodes the lattice has on each axis.
+    low, high, periodic, nodes
+        The box, ``[m]``, which coordinates wrap around, and how many nodes the lattice has on each axis.
     values
         ``[n, A]``: Q at each node, in the order of `numpy.unravel_index`. For cells it is minus the probability with
         which the policy plays the action.
@@ -94,13 +92,9 @@ class LatticePolicy(FrozenPolicy):
         return bool(self._seen[tuple(nearest)])
 
     def plan(self, world: World[Any, Any]) -> ContinuousPlan:
-        task = world.task(1)
-        if not (
-            isinstance(task, TaskSpec)
-            and np.array_equal(task.low, self.low)
-            and np.array_equal(task.high, self.high)
-            and np.array_equal(task.encoding.actions, self.encoding.actions)
-        ):
+        task, box = world.task(1), (self.low, self.high, self.encoding.actions)
+        same = isinstance(task, TaskSpec) and (task.low, task.high, task.encoding.actions)
+        if not same or not all(map(np.array_equal, same, box)):
             raise SettingError(
                 f"the policy is for the box {self.low.tolist()} to {self.high.tolist()} and the actions"
                 f" {self.encoding.actions.tolist()}, and {world} is not such a task; evaluate it in the task it was"
@@ -127,12 +121,9 @@ class LatticePolicy(FrozenPolicy):
         low, high = checked_box(state["low"], state["high"])
         nodes, periodic = np.array(state["nodes"], dtype=np.int64), np.array(state["periodic"], dtype=np.bool_)
         values, seen = np.array(state["values"], dtype=np.float64), np.array(state["seen"], dtype=np.bool_)
-        shape = (len(low),)
         interpolated = bool(state["interpolated"])
-        if nodes.shape != shape or periodic.shape != shape or encoding.dimensions != len(low):
-            raise ValueError("low, high, nodes, periodic and the encoding must have one entry for each coordinate")
-        if nodes.min() <= interpolated:
-            raise ValueError("nodes must be at least 1, and 2 where values are interpolated")
+        if not len(low) == len(nodes) == len(periodic) == encoding.dimensions or nodes.min() <= interpolated:
+            raise ValueError("nodes, periodic and the encoding must have one entry for each coordinate")
         if seen.shape != (nodes.prod(),) or values.shape != (nodes.prod(), len(encoding.actions)):
             raise ValueError("values and seen must have one row for each node")
         if not np.isfinite(values).all():

@@ -39,7 +39,6 @@ import math
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from goalward.acting.contract import Steps
 from goalward.arrays import Bools, Floats, Int64s
@@ -72,25 +71,10 @@ class Dynamics(NamedTuple):
 
 
 class FourierRegression:
-    """A distribution over smooth dynamics in a box.
+    """A distribution over smooth dynamics in a box, with D = `features` cosines whose frequencies `rng` draws.
 
-    Parameters
-    ----------
-    task
-        The box and the number of actions.
-    features
-        D, the number of cosines.
-    rng
-        Draws the frequencies and phases of the features.
-
-    Attributes
-    ----------
-    length, ratio
-        l and r as chosen last.
-    gram, moments
-        G_a ``[A, d, d]``, its lower half alone, and M_a ``[A, d, m]``.
-    inverses
-        (I + G_a)^-1 ``[A, d, d]``.
+    `length` and `ratio` are l and r as chosen last, `gram` ``[A, d, d]`` is the lower half of G_a, `moments`
+    ``[A, d, m]`` is M_a, and `inverses` ``[A, d, d]`` are (I + G_a)^-1.
     """
 
     def __init__(self, task: TaskSpec, features: int, rng: np.random.Generator):
@@ -99,6 +83,7 @@ class FourierRegression:
         self.embedded = task.dimensions + int(np.count_nonzero(task.periodic))
         self.frequencies = rng.standard_normal((self.embedded, features))
         self.phases = rng.uniform(0.0, 2.0 * np.pi, features)
+        self.size = features + 1 + self.embedded  # d, the number of features with the constant and the linear ones
         self.length, self.ratio = FIRST_LENGTH, FIRST_RATIO
         self.states: Floats = np.empty((0, task.dimensions))
         self.actions: Int64s = np.empty(0, dtype=np.int64)
@@ -106,11 +91,6 @@ class FourierRegression:
         self.chosen_at = 0
         self.squares: Floats = np.zeros(task.dimensions)
         self.accumulate(0)
-
-    @property
-    def size(self) -> int:
-        """d, the number of features with the constant and the linear ones."""
-        return len(self.phases) + 1 + self.embedded
 
     @property
     def steps(self) -> int:
@@ -206,11 +186,12 @@ class FourierRegression:
 
     def restore(self, state: dict[str, Any]) -> None:
         m, count = self.task.dimensions, len(np.asarray(state["actions"]))
-        self.frequencies = checked("frequencies", state, self.frequencies.shape, np.float64)
-        self.phases = checked("phases", state, self.phases.shape, np.float64)
-        self.states = checked("states", state, (count, m), np.float64)
-        self.changes = checked("changes", state, (count, m), np.float64)
-        self.actions = checked("actions", state, (count,), np.int64)
+        shapes = {"frequencies": self.frequencies.shape, "phases": self.phases.shape, "actions": (count,)}
+        for name, shape in (shapes | {"states": (count, m), "changes": (count, m)}).items():
+            array = np.array(state[name])
+            if array.shape != shape or array.dtype != getattr(self, name).dtype or not np.isfinite(array).all():
+                raise ValueError(f"{name} must hold finite numbers of shape {shape}")
+            setattr(self, name, array)
         if count and not np.abs(self.changes).max() <= LARGEST_CHANGE:
             raise ValueError(f"changes must be at most {LARGEST_CHANGE:g} times the box")
         if count and not 0 <= self.actions.min() <= self.actions.max() < self.task.actions:
@@ -253,11 +234,3 @@ def evidence(gram: Floats, moments: Floats, squares: Floats, steps: int, ratio: 
     likelihood = (SHAPE + 0.5 * steps) * float(np.log(scales).sum())
     score = -0.5 * len(squares) * determinant - likelihood
     return score if math.isfinite(score) else -math.inf
-
-
-def checked(name: str, state: dict[str, Any], shape: tuple[int, ...], dtype: type) -> NDArray[Any]:
-    """Return a finite array from a file; raises ValueError if it does not fit."""
-    array = np.array(state[name])
-    if array.shape != shape or array.dtype != dtype or not np.isfinite(array).all():
-        raise ValueError(f"{name} must hold finite numbers of shape {shape} and dtype {np.dtype(dtype)}")
-    return array

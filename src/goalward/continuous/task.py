@@ -44,9 +44,8 @@ class TaskSpec:
     """What an agent may know of a continuous task: everything but the dynamics.
 
     The fields are the arguments of `ContinuousTask`, checked: `low`, `high` and `periodic` are arrays ``[m]``,
-    `actions` is A, and `goal` and `cost` are functions of points ``[n, m]`` that return ``[n]`` and ``[n, A]``. The
-    `encoding` says what observations and actions of the environment mean. `episodes` is K, the number of episodes of
-    the run, and `origin` the id and the settings of a registered task. A task from a file has no functions.
+    `actions` is A, and `goal` and `cost` are functions of points ``[n, m]`` that return ``[n]`` and ``[n, A]``.
+    `episodes` is K, and `origin` the id and the settings of a registered task. A task from a file has no functions.
     """
 
     low: Floats
@@ -68,7 +67,6 @@ class TaskSpec:
 
     @property
     def has_functions(self) -> bool:
-        """Whether the goal and the costs are known; files do not hold functions."""
         return self.goal is not not_saved
 
     def is_like(self, other: object) -> bool:
@@ -85,7 +83,6 @@ class TaskSpec:
         return np.where(self.periodic, self.low + np.mod(points - self.low, span), points)
 
     def checked_state(self, value: ArrayLike) -> Floats:
-        """Return one state as an array; raises StateError if it is not m finite numbers."""
         return self.folded(checked_point(value, self.dimensions))
 
 
@@ -94,7 +91,7 @@ PLAIN = ("low", "high", "periodic", "coordinates", "action_names")
 
 
 def not_saved(points: Floats) -> Any:
-    """Stands for the functions of a task that was read from a file."""
+    """Stands for the goal and the costs of a task that was read from a file."""
     raise SettingError("the goal and the costs of the task are functions, which no file holds; resume with the task")
 
 
@@ -150,7 +147,6 @@ def per_axis(name: str, value: int | Sequence[int], m: int, most: int) -> list[i
 
 
 def checked_box(low: ArrayLike, high: ArrayLike) -> tuple[Floats, Floats]:
-    """Return the bounds of a box; raises ShapeError or SettingError that names the coordinate."""
     lower, upper = np.array(low, dtype=np.float64), np.array(high, dtype=np.float64)
     if lower.ndim != 1 or not len(lower) or lower.shape != upper.shape:
         raise ShapeError(f"low has shape {lower.shape}, high {upper.shape}; both must be one list of the same length")
@@ -165,28 +161,22 @@ def checked_box(low: ArrayLike, high: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def goal_function(goal: Callable[[Floats], Any], probes: Floats) -> GoalSet:
-    """Return a goal set as a function of points; a function of one state is called for each, which is slower."""
+    """Return a goal set as a function of points, tried at some of them."""
     if not callable(goal):
         raise SettingError(
             f"goal is {goal!r}; it must be a function of states [n, m] that returns n truth values, such as"
             " goal=lambda x: x[:, 0] >= 0.5"
         )
-    answers: list[Any] = []
-    for points, shape, adapted in ((probes, (len(probes),), goal), (probes[0], (), one_by_one(goal))):
-        try:
-            answers.append(np.asarray(goal(points)))
-        except Exception as error:
-            answers.append(error)
-        if getattr(answers[-1], "shape", None) == shape and answers[-1].dtype == np.bool_:
-            return adapted
+    try:
+        answer = np.asarray(goal(probes))
+    except Exception as error:
+        answer = np.array(error)
+    if answer.shape == (len(probes),) and answer.dtype == np.bool_:
+        return goal
     raise ShapeError(
         f"goal must return one truth value for each state, such as goal=lambda x: x[:, 0] >= {probes[-2, 0]:.3g}; for"
-        f" an array of shape {probes.shape} it gave {answers[0]!r:.80}, for one state {answers[1]!r:.80}"
+        f" states of shape {probes.shape} it gave {answer[()]!r:.80}"
     )
-
-
-def one_by_one(goal: Callable[[Floats], Any]) -> GoalSet:
-    return lambda points: np.array([bool(goal(point)) for point in points], dtype=np.bool_)
 
 
 def cost_function(cost: float | ArrayLike | CostFunction, actions: int) -> CostFunction:
@@ -296,13 +286,6 @@ class ContinuousTask(World[TaskSpec, ContinuousPlan]):
         self.spec, self.simulator = spec, simulate
 
     @classmethod
-    def from_simulator(cls, spec: TaskSpec, simulator: Callable[[int], ContinuousSimulator]) -> ContinuousTask:
-        """Return the task of a function that starts a simulator from an integer seed."""
-        task = object.__new__(cls)
-        task.spec, task.simulator = spec, simulator
-        return task
-
-    @classmethod
     def from_gymnasium(
         cls,
         environment: Any,
@@ -326,8 +309,8 @@ class ContinuousTask(World[TaskSpec, ContinuousPlan]):
             The environment, or its id, such as "Acrobot-v1". Its rewards are ignored. A time limit truncates episodes,
             which is never taken for the goal; ``gymnasium.make(id, max_episode_steps=-1)`` has none.
         goal
-            The goal set: a function of states ``[n, m]`` that returns n truth values. A function of one state works
-            too, more slowly. Every state in which the environment terminates an episode must lie in it.
+            The goal set: a function of states ``[n, m]`` that returns n truth values. Every state in which the
+            environment terminates an episode must lie in it.
         cost
             What a step costs, which the agent must know: a number, one for each action, or a function that returns
             ``[n, A]`` for states ``[n, m]``. Agents for tables can learn costs, those for continuous states cannot.
@@ -388,7 +371,7 @@ class ContinuousSimulator:
         self.state = self.first_state()
 
     def first_state(self) -> Floats:
-        """Draw a start until it lies outside the goal set; raises StateError if that does not happen."""
+        """Draw a start until it lies outside the goal set."""
         for _ in range(MOST_STARTS):
             state = self.spec.checked_state(self.start())
             if not self.spec.goal(state[np.newaxis])[0]:
@@ -400,7 +383,6 @@ class ContinuousSimulator:
             raise PolicyError(f"the plan plays action {action}; the task has the actions 0..{self.spec.actions - 1}")
 
     def step(self, action: int) -> Step[Floats]:
-        """Play an action, and start the next episode if this one is over."""
         before = self.state
         cost = float(self.spec.cost(before[np.newaxis])[0, action])
         raw, terminated, truncated = self.move(before, action)

@@ -54,26 +54,25 @@ class Discretize(gymnasium.ObservationWrapper[Any, Any, Any]):
             raise SettingError(f"the observations of {name_of(env)} are {space}; Discretize cuts a Box of one axis")
         super().__init__(env)
         m = space.shape[0]
-        bins_of = [bins] * m if isinstance(bins, int | np.integer) else list(bins)
-        lows = np.asarray(space.low if low is None else low, dtype=np.float64)
-        highs = np.asarray(space.high if high is None else high, dtype=np.float64)
-        if not len(bins_of) == len(lows) == len(highs) == m:
-            raise SettingError(
-                f"bins has {len(bins_of)} entries, low {len(lows)} and high {len(highs)}; the observations have {m}"
-            )
-        self.cuts = [cut_points(bins_of[i], float(lows[i]), float(highs[i]), i) for i in range(m)]
-        self.sizes = [len(cuts) + 1 for cuts in self.cuts]
+        lows, highs = (
+            np.asarray(bounds, dtype=float).tolist()
+            for bounds in (space.low if low is None else low, space.high if high is None else high)
+        )
+        columns = ([bins] * m if isinstance(bins, int | np.integer) else bins, lows, highs)
+        if [len(column) for column in columns] != [m] * 3:
+            lengths = "bins has {} entries, low {} and high {}".format(*map(len, columns))
+            raise SettingError(f"{lengths}; the observations have {m}")
+        self.cuts = [cut_points(*entries, i) for i, entries in enumerate(zip(*columns, strict=True))]
+        self.sizes = tuple(len(cuts) + 1 for cuts in self.cuts)
         if math.prod(self.sizes) > MOST_CELLS:
             raise SettingError(f"bins make {math.prod(self.sizes):,} cells; at most {MOST_CELLS:,} can be learnt")
         self.observation_space = spaces.Discrete(math.prod(self.sizes))
 
     def observation(self, observation: Any) -> int:
-        cell = 0
-        for value, cuts, size in zip(observation, self.cuts, self.sizes, strict=True):
-            if math.isnan(value):
-                raise StateError(f"{name_of(self.env)} observed {observation}; NaN belongs to no cell")
-            cell = cell * size + int(np.searchsorted(cuts, value, side="right"))
-        return cell
+        if np.isnan(observation).any():
+            raise StateError(f"{name_of(self.env)} observed {observation}; NaN belongs to no cell")
+        cell = [np.searchsorted(cuts, value, side="right") for cuts, value in zip(self.cuts, observation, strict=True)]
+        return int(np.ravel_multi_index(cell, self.sizes))
 
 
 def cut_points(bins: Any, low: float, high: float, dimension: int) -> Floats:

@@ -103,14 +103,12 @@ class Snapshots:
 
     def __init__(self, env: Any, clone: Callable[[Any], Any] | None, set_back: Callable[[Any, Any], object] | None):
         self.env, self.clone, self.set_back = env, clone, set_back
-        bare = getattr(env, "unwrapped", env)
-        self.layers = [*wrappers(env), *([] if any(layer is bare for layer in wrappers(env)) else [bare])]
+        self.layers = [*wrappers(env), getattr(env, "unwrapped", env)]
         # What refers to a layer still does so in a copy; what is shared is not copied.
         shared = [vars(layer)[name] for layer in self.layers for name in SHARED if name in vars(layer)]
         self.fixed = {id(value): value for value in (*self.layers, *shared)}
 
     def save(self) -> Any:
-        """Return a snapshot, to which `restore` can go as often as needed."""
         if self.clone is not None:
             return self.clone(self.env)
         return self.copied([vars(layer) for layer in self.layers])
@@ -154,9 +152,8 @@ class Explorer:
 
     def first_states(self, resets: int, seed: int) -> Counter[int]:
         """Start episodes; return how often each first state appeared."""
-        return Counter(
-            self.arrive(first_observation(self.env, **({} if number else {"seed": seed}))) for number in range(resets)
-        )
+        seeds = [{"seed": seed}, *({} for _ in range(resets - 1))]
+        return Counter(self.arrive(first_observation(self.env, **options)) for options in seeds)
 
     def arrive(self, observation: Any) -> int:
         """Return the state of an observation, and save the environment there."""
@@ -248,12 +245,9 @@ class Explorer:
 
 def reseed(fields: dict[str, Any], seed: np.random.SeedSequence) -> None:
     """Replace the random number generators among the attributes of an environment."""
-    makers: dict[type, Callable[[Any], Any]] = {
-        np.random.Generator: np.random.default_rng,
-        np.random.RandomState: lambda seed: np.random.RandomState(seed.generate_state(1)[0]),
-        random.Random: lambda seed: random.Random(int(seed.generate_state(1)[0])),  # noqa: S311 - a simulation
-    }
     for name, value in fields.items():
-        maker = next((maker for kind, maker in makers.items() if isinstance(value, kind)), None)
-        if maker is not None:
-            fields[name] = maker(seed.spawn(1)[0])
+        number = int(seed.spawn(1)[0].generate_state(1)[0])
+        if isinstance(value, np.random.Generator):
+            fields[name] = np.random.default_rng(number)
+        elif isinstance(value, np.random.RandomState | random.Random):
+            fields[name] = type(value)(number)

@@ -115,21 +115,21 @@ def actions_of(environment: Any, actions: int | None) -> Space:
 
 def box_advice(dimensions: int, countable: bool = False) -> str:
     """Return what to do with observations in a box, the better way first; integers in it can be counted."""
-    ways = [
+    continuous = (
         "learn with continuous states by gw.learn(gw.agents.ContinuousPSRL(), gw.ContinuousTask.from_gymnasium(env,"
-        " goal=...), episodes)",
-        "cut them into cells by gw.Environment(gw.Discretize(env, bins=...), ...)",
-    ]
+        " goal=...), episodes)"
+    )
+    cells = "cut them into cells by gw.Environment(gw.Discretize(env, bins=...), ...)"
     if countable:
         return (
             "if few different ones appear, number these: gw.Environment(env, key=lambda observation:"
-            f" observation.tobytes(), ...); or {ways[1]}"
+            f" observation.tobytes(), ...); or {cells}"
         )
     if dimensions <= 4:
-        return f"{ways[0]}, which suits {dimensions} of at most 4 dimensions, or {ways[1]}"
+        return f"{continuous}, which suits {dimensions} of at most 4 dimensions, or {cells}"
     return (
-        f"{ways[1]}, keeping few of the {dimensions} dimensions, or pass state=, which computes up to 4 numbers that"
-        f" matter, with low= and high=, and {ways[0]}"
+        f"{cells}, keeping few of the {dimensions} dimensions, or pass state=, which computes up to 4 numbers that"
+        f" matter, with low= and high=, and {continuous}"
     )
 
 
@@ -148,10 +148,8 @@ def space_of(space: Any) -> Space | None:
         return {"kind": "array", "n": [2] * count, "start": [0] * count, "shape": list(space.shape)}
     if kind not in ("Tuple", "Dict"):
         return None
-    parts = [space_of(part) for part in (space.spaces.values() if kind == "Dict" else space.spaces)]
+    parts: list[Any] = [space_of(part) for part in (space.spaces.values() if kind == "Dict" else space.spaces)]
     if None in parts:
         return None
-    return {
-        "kind": kind.lower(),
-        "parts": [[name, part] for name, part in zip(space.spaces, parts, strict=True)] if kind == "Dict" else parts,
-    }
+    named = [list(pair) for pair in zip(space.spaces, parts, strict=True)]
+    return {"kind": kind.lower(), "parts": named if kind == "Dict" else parts}
