@@ -147,6 +147,7 @@ def per_axis(name: str, value: int | Sequence[int], m: int, most: int) -> list[i
 
 
 def checked_box(low: ArrayLike, high: ArrayLike) -> tuple[Floats, Floats]:
+    """Return the bounds of a box, checked."""
     lower, upper = np.array(low, dtype=np.float64), np.array(high, dtype=np.float64)
     if lower.ndim != 1 or not len(lower) or lower.shape != upper.shape:
         raise ShapeError(f"low has shape {lower.shape}, high {upper.shape}; both must be one list of the same length")
