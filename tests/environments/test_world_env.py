@@ -153,24 +153,10 @@ def test_the_goal_is_the_end() -> None:
     assert env.step(RIGHT) == (1, 0.0, True, False, {"cost": 0.0, "goal": True})
 
 
-def test_text() -> None:
-    env = gymnasium.make("goalward/GridMap-v0", text="S#\n.G", success=1.0, render_mode="ansi")
-    env.reset(seed=0)
-    assert env.render() == "@#\n.G\nstate 0, cost so far 0"
-    env.step(DOWN)
-    assert env.render() == "S#\n@G\nstate 1, cost so far 1"
-    env.step(RIGHT)
-    assert env.render() == "S#\n.@\nat the goal, cost so far 2"
-    line = gw.to_gymnasium(worlds.make("river-swim"), "ansi")
-    line.reset(seed=0)
-    assert line.render() == "state 0, cost so far 0"
-
-
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
         (lambda: gw.to_gymnasium("grid-world"), SettingError, "it must be an SSP"),
-        (lambda: gw.to_gymnasium(worlds.grid_world(), "human"), SettingError, "render_mode is 'human'; it must be"),
         (lambda: WorldEnv(worlds.grid_world(), rows=3), SettingError, "a model has no settings; leave rows out"),
         (lambda: gw.to_gymnasium(worlds.grid_world()).step(9), PolicyError, r"action is 9; this world has 0\.\.3"),
     ],

@@ -72,5 +72,5 @@ def test_the_example_of_an_agent_learns(tmp_path):
 
 def test_the_example_of_an_agent_learns_where_actions_are_unavailable():
     agent = runpy.run_path(str(ROOT / "examples" / "my_agent.py"))["EpsilonGreedy"]()
-    run = learn(agent, worlds.make("triangle-tireworld").with_give_up(20.0), 20)
+    run = learn(agent, worlds.grid_map("S.O\n..G").with_give_up(20.0), 20)
     assert len(run.costs) == 20

@@ -42,6 +42,7 @@ class Facts(NamedTuple):
 
 
 def flag_at(position: float, velocity: float) -> GoalSet:
+    """Return where a mountain car has reached the flag."""
     return lambda points: np.asarray((points[:, 0] >= position) & (points[:, 1] >= velocity))
 
 

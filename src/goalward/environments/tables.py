@@ -76,7 +76,7 @@ def from_gymnasium(env: Any, *, goal: Any = None, cost: Any = None) -> SSP:
     return table_model(environment, goal_rule(goal, environment), cost_rule(cost))
 
 
-def to_gymnasium(ssp: SSP, render_mode: str | None = None) -> Any:
+def to_gymnasium(ssp: SSP) -> Any:
     """Return a model as a Gymnasium environment; see `goalward.environments.world_env`.
 
     Registered worlds have ids: ``gymnasium.make("goalward.environments:goalward/GridWorld-v0", rows=5)``.
@@ -85,7 +85,7 @@ def to_gymnasium(ssp: SSP, render_mode: str | None = None) -> Any:
 
     if not isinstance(ssp, SSP):
         raise SettingError(f"ssp is {ssp!r}; it must be an SSP, such as gw.worlds.make('grid-world')")
-    return WorldEnv(ssp, render_mode)
+    return WorldEnv(ssp)
 
 
 def has_table(environment: Any, encoding: Encoding) -> bool:

@@ -14,7 +14,7 @@ actions, ``info["action_mask"]`` shows those that are available.
 from __future__ import annotations
 
 from collections.abc import Container
-from typing import Any, Literal
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -24,7 +24,6 @@ from goalward.acting.model_world import draw_successor, dynamics
 from goalward.arrays import Bools
 from goalward.errors import PolicyError, SettingError
 from goalward.registry import summary
-from goalward.settings import MISSING, Setting
 from goalward.ssp.graph import can_reach_goal
 from goalward.ssp.model import SSP
 from goalward.worlds.base import World, make, registry
@@ -37,34 +36,22 @@ class WorldEnv(gymnasium.Env[Any, Any]):
     ----------
     world
         A model, or the id of a registered world.
-    render_mode
-        "ansi" lets `render` return a text.
     settings
         The settings of a registered world, such as ``rows=5``.
 
     Examples
     --------
     >>> import gymnasium
-    >>> env = gymnasium.make(
-    ...     "goalward.environments:goalward/GridWorld-v0", rows=2, columns=2, success=1.0, render_mode="ansi"
-    ... )
+    >>> env = gymnasium.make("goalward.environments:goalward/GridWorld-v0", rows=2, columns=2, success=1.0)
     >>> env.reset(seed=0)
     (0, {})
     >>> env.step(3)
     (2, -1.0, False, False, {'cost': 1.0, 'goal': False})
-    >>> print(env.render())
-    S.
-    @G
-    state 2, cost so far 1
     """
 
-    metadata = {"render_modes": ["ansi"], "render_fps": 4}  # noqa: RUF012 - as Gymnasium has it
-
-    def __init__(self, world: str | SSP, render_mode: str | None = None, **settings: Any):
+    def __init__(self, world: str | SSP, **settings: Any):
         if isinstance(world, SSP) and settings:
             raise SettingError(f"a model has no settings; leave {', '.join(settings)} out")
-        Setting(Literal["ansi"] | None, MISSING).check("render_mode", render_mode)
-        self.render_mode = render_mode
         self.ssp = world if isinstance(world, SSP) else make(world, **settings)
         self.observation_space = spaces.Discrete(self.ssp.states + 1)
         self.action_space = spaces.Discrete(self.ssp.actions)
@@ -74,11 +61,10 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         self._masks = None if self.ssp.available.all() else self.ssp.available.astype(np.int8)
         self._rows = dynamics(self.ssp)[:3]
         self.state = self.ssp.initial_state
-        self.paid = 0.0
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
         super().reset(seed=seed)
-        self.state, self.paid = self.ssp.initial_state, 0.0
+        self.state = self.ssp.initial_state
         return self.state, self.info()
 
     def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
@@ -93,7 +79,6 @@ class WorldEnv(gymnasium.Env[Any, Any]):
                 cost = self._largest_cost
             else:
                 self.state = draw_successor(*self._rows, self.state * ssp.actions + int(action), chance)
-        self.paid += cost
         reached = self.state == ssp.goal
         info = {"cost": cost, "goal": reached} | self.info()
         return self.state, 0.0 - cost, reached or bool(self._dead_end[self.state]), False, info
@@ -103,9 +88,6 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         if self._masks is None or self.state == self.ssp.goal:
             return {}
         return {"action_mask": self._masks[self.state].copy()}
-
-    def render(self) -> str | None:
-        return text(self.ssp, self.state, self.paid) if self.render_mode == "ansi" else None
 
 
 def environment_id(world: World) -> str:
@@ -119,19 +101,3 @@ def register_worlds(known: Container[str]) -> None:
         name = environment_id(world)
         if name not in known and not world.continuous:
             gymnasium.register(name, entry_point="goalward.environments.world_env:WorldEnv", kwargs={"world": id})
-
-
-def text(ssp: SSP, state: int, paid: float) -> str:
-    """Return the map of a grid, if the world is one, and a line about the state: ``@`` is where the agent is."""
-    where = "at the goal" if state == ssp.goal else f"state {ssp.state_name(state)}"
-    line = f"{where}, cost so far {paid:g}"
-    layout = ssp.layout
-    if layout is None:
-        return line
-    cells = np.full(layout.rows * layout.columns, "#")
-    cells[layout.cells] = "."
-    cells[layout.cells[ssp.initial_state]] = "S"
-    cells[layout.goals] = "G"
-    cells[layout.goals[0] if state == ssp.goal else layout.cells[state]] = "@"
-    rows = cells.reshape(layout.rows, layout.columns)
-    return "\n".join(["".join(row) for row in rows.tolist()] + [line])

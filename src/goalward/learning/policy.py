@@ -38,7 +38,7 @@ from goalward.acting.model_world import TablePolicy
 from goalward.agents.base import Agent, OnlineAgent
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import FileError, GoalwardError, SettingError, StateError
-from goalward.formatting import Interval, html_text, with_margin
+from goalward.formatting import Interval, with_margin
 from goalward.planning.evaluate import markov_chain
 from goalward.planning.solve import solve_all
 from goalward.seeds import checked_seed, generator, run_seed, streams
@@ -133,10 +133,6 @@ class Trial:
         )
 
     __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        """Return the two lines as a notebook shows them."""
-        return f"<pre>{'<br>'.join(map(html_text, str(self).splitlines()))}</pre>"
 
 
 class FrozenPolicy(ABC):

@@ -38,6 +38,5 @@ if TYPE_CHECKING:
     from goalward.worlds.special_grids import sand_pit as sand_pit
     from goalward.worlds.special_grids import self_loop as self_loop
     from goalward.worlds.special_grids import windy_grid as windy_grid
-    from goalward.worlds.tireworld import triangle_tireworld as triangle_tireworld
 else:
     __getattr__, __dir__, __all__ = lazy(__name__, __file__)
