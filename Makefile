@@ -38,6 +38,7 @@ test: lint types tests
 lint: dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/codespell
 
 types: dev
 	$(BIN)/mypy
@@ -105,7 +106,7 @@ $(PEERS_STAMP): benchmarks/peers.txt
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check --requirement benchmarks/peers.txt
 	touch $(PEERS_STAMP)
 
-# Random hostile cases for ten minutes, with a table at the end; see docs/reliability.md.
+# Random hostile cases for ten minutes, with a table at the end; see docs/results/reliability.md.
 ATTACK_MINUTES ?= 10
 attack: dev
 	$(BIN)/python tests/hostile/harness.py --minutes $(ATTACK_MINUTES)

@@ -1,9 +1,11 @@
 """How Sphinx builds the pages: `make docs`. Warnings and failing cells are errors there."""
 
+import html
 import os
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 from sphinx.application import Sphinx
 from sphinx.util.inspect import TypeAliasForwardRef
@@ -24,6 +26,8 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
     "agent_curve",
     "command_line",
     "explanation_pictures",
@@ -38,16 +42,20 @@ suppress_warnings = ["ref.python"]
 
 html_theme = "furo"
 html_title = f"goalward {release}"
-html_static_path = ["_static"]
+html_static_path = ["_static", "first-run.png"]
 html_css_files = ["goalward.css"]
+html_favicon = "_static/favicon.svg"
 html_show_sourcelink = False
+# Prompts and output are not copied.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "html_image"]
 myst_heading_anchors = 3
 # Examples are shown as they are typed: no quotes are curled, no dashes joined.
 smartquotes = False
 
-# Cells run anew in every build, in folders of their own, and an error in one ends the build.
+# Cells are executed in every build, in folders of their own, and an error in one ends the build.
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
@@ -73,7 +81,9 @@ PAGES_OF_FILES = {
     r"(?:\.\./)+CONTRIBUTING\.md": "/contributing.md",
     r"(?:\.\./)+CHANGELOG\.md": "/changelog.md",
     r"(?:\.\./)+README\.md": "/index.md",
-    r"(?:\.\./)+benchmarks/results/([\w-]+\.md)": r"/benchmarks/\1",
+    r"(?:\.\./)+benchmarks/results/(?:planner|real|load|ablation)\.md": "/results/planner.md",
+    r"(?:\.\./)+benchmarks/results/[\w-]+\.md": "/results/learning.md",
+    r"(?:\.\./)+(SECURITY\.md|examples/[\w.]+)": r"https://github.com/goalward/goalward/blob/main/\1",
 }
 
 
@@ -98,8 +108,33 @@ def skip_fields(app: Sphinx, what: str, name: str, member: object, skip: bool, o
     return True if (getattr(member, "__doc__", None) or "").startswith("Alias for field number") else None
 
 
+SITE = "https://goalward.readthedocs.io/en/latest/"
+SUMMARY = (
+    "Learn the cheapest way to a goal in a world with unknown dynamics: online learning for stochastic shortest paths."
+)
+
+
+def add_social_tags(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object) -> None:
+    """Add what chats and social networks show of a link to a page."""
+    title = html.escape(re.sub(r"<[^>]*>", "", context.get("title", project)))
+    facts = {
+        "title": title if title == project else f"{title} – {project}",
+        "description": SUMMARY,
+        "type": "website",
+        "url": f"{SITE}{page}.html",
+        "image": f"{SITE}_static/first-run.png",
+    }
+    tags = [f'<meta property="og:{name}" content="{text}">' for name, text in facts.items()]
+    tags += [
+        f'<meta name="description" content="{SUMMARY}">',
+        '<meta name="twitter:card" content="summary_large_image">',
+    ]
+    context["metatags"] = context.get("metatags", "") + "\n".join(tags)
+
+
 def setup(app: Sphinx) -> None:
-    """Enter the hooks."""
+    """Connect the hooks."""
+    app.connect("html-page-context", add_social_tags)
     app.connect("source-read", follow_files)
     app.connect("autodoc-process-docstring", list_attributes, priority=400)
     app.connect("autodoc-skip-member", skip_fields)

@@ -12,6 +12,7 @@ import numpy as np
 from docutils import nodes
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 from scipy import stats
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
@@ -34,7 +35,7 @@ def panel(width: float = 6.0, height: float = 3.4, **labels: str) -> tuple[Figur
 
 
 def ssp() -> Figure:
-    """Draw the door of docs/explanation/ssp.md: two actions with their costs and probabilities."""
+    """Draw a door: two actions with their costs and probabilities."""
     figure, axes = panel(6.0, 2.6)
     axes.set(xlim=(-1.2, 6.2), ylim=(-1.5, 1.6), aspect="equal")
     axes.axis("off")
@@ -132,12 +133,68 @@ def optimists() -> Figure:
     return figure
 
 
+def theory() -> Figure:
+    """Draw one run beside the bounds of the paper's lemmas."""
+    run = gw.learn(
+        gw.agents.PSRL(gw.Dirichlet(0.1)), gw.worlds.grid_world(), 3_000, seed=1, keep_plans=True, keep_steps=True
+    )
+    return gw.plot(gw.theory.report(run))
+
+
+def limit() -> Figure:
+    """Draw the regret of a run beside the heuristic scale and beside C log K, in the same world."""
+    world, episodes = gw.worlds.grid_world(), 30_000
+    bound = gw.theory.regret_limit(world)
+    run = gw.learn(gw.agents.PSRL(gw.Dirichlet(0.1)), world, episodes, seed=0)
+    points = np.unique(np.geomspace(2, episodes, 60).astype(int))
+    figure, axes = panel(xlabel="episodes K", ylabel="gap regret")
+    axes.plot(points, bound.constant * np.log(points), color=UPPER, label="C log K: binds only as K → ∞")
+    axes.plot(points, run.gap_regret[points - 1], color=TRUTH, label="PSRL-SSP, one run")
+    axes.plot(points, [bound.reference(k) for k in points], color=LOWER, label="reference(K): heuristic, no bound")
+    axes.set(xscale="log", yscale="log")
+    axes.xaxis.set_major_formatter(grouped)
+    axes.yaxis.set_major_formatter(grouped)
+    axes.legend(frameon=False)
+    return figure
+
+
+LAYERS = {
+    "foundations": ["errors, settings, registry, seeds, jit, files, tables, statistics, progress"],
+    "core": ["ssp", "acting", "planning", "beliefs", "agents", "learning", "worlds", "theory"],
+    "doors": ["environments", "continuous", "interchange"],
+    "experiments": ["studies", "results", "figures", "pages"],
+    "paper": ["reproduce, claims, arena"],
+    "command line": ["cli"],
+}
+
+
+def layers() -> Figure:
+    """Draw the packages in the order in which they may import each other."""
+    figure, axes = panel(8.0, 4.2)
+    axes.set(xlim=(-2.0, 10.0), ylim=(-len(LAYERS) + 0.4, 0.6))
+    axes.axis("off")
+    shades = ("#dce9f5", "#c9dff2", "#ffe9a8", "#dff0d8", "#f3e0ee", "#eeeeee")
+    for row, ((name, packages), shade) in enumerate(zip(LAYERS.items(), shades, strict=True)):
+        axes.text(-0.2, -row, name, ha="right", va="center", fontweight="bold")
+        width = 10.0 / len(packages)
+        for column, package in enumerate(packages):
+            box = {"width": width - 0.08, "height": 0.66, "facecolor": shade, "edgecolor": SOFT}
+            axes.add_patch(Rectangle((column * width, -row - 0.33), **box))
+            axes.text((column + 0.5) * width - 0.04, -row, package, ha="center", va="center", fontsize=9)
+        if row:
+            axes.annotate("", (5.0, 0.64 - row), (5.0, 0.36 - row), arrowprops={"arrowstyle": "-|>", "color": SOFT})
+    return figure
+
+
 PICTURES = {
     ssp: "A door as a stochastic shortest path problem: one state, two actions, their costs and where they lead.",
     regret: "Regret of two agents that learn and one that does not, in the same world; log K and √K for comparison.",
     posterior: "What PSRL-SSP believes about one probability, after more and more tries in one run.",
     bounds: "A door that opens once in a hundred pushes, or by a key that costs 200: value iteration from below and"
     " from above. Waiting until the lower one hardly changes stops it far from the truth.",
+    theory: "One run of PSRL-SSP on GridWorld beside the bounds of the paper's lemmas.",
+    limit: "GridWorld: the regret of one run, the heuristic scale, and the asymptotic bound, which is far above both.",
+    layers: "The layers: each package may import from the rows above it, and from packages to its left.",
     optimists: "What the plans of an optimist and of a posterior sampler expect to pay, in the same world.",
 }
 

@@ -1,4 +1,4 @@
-"""The recipes of docs/bridges.md do what they say; those that need another tool are skipped where it is missing."""
+"""The recipes of docs/how-to/read-prism-and-storm-models.md do what they say; those that need another tool are skipped where it is missing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ import goalward as gw
 HERE = Path(__file__).parent
 PEER = HERE.parents[1] / ".venv-peers" / "bin" / "python"
 needs_storm = pytest.mark.skipif(not PEER.exists(), reason="stormpy is not there: make .venv-peers/.installed")
-BLOCKS = re.findall(r"```python\n(.*?)```", (HERE.parents[1] / "docs" / "bridges.md").read_text(), re.DOTALL)
+BLOCKS = re.findall(
+    r"```python\n(.*?)```",
+    (HERE.parents[1] / "docs" / "how-to" / "read-prism-and-storm-models.md").read_text(),
+    re.DOTALL,
+)
 BUILD, SOLVE, CHECK, SUCCESSORS, STORMVOGEL = BLOCKS
 
 

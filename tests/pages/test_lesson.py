@@ -1,4 +1,4 @@
-"""The lesson in docs/class.md, rehearsed: its numbers are read from the page at the moments that it names."""
+"""The lesson in docs/tutorials/lesson.md, rehearsed: its numbers are read from the page at the moments that it names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import goalward as gw
 from goalward.cli import main
 
-LESSON = " ".join((Path(__file__).parents[2] / "docs" / "class.md").read_text(encoding="utf-8").split())
+LESSON = " ".join((Path(__file__).parents[2] / "docs" / "tutorials" / "lesson.md").read_text(encoding="utf-8").split())
 FIRST, SECOND = (f"section.agent:nth-of-type({place})" for place in (1, 2))
 START, LEFT_OF_GOAL = 0, 10
 

@@ -1,4 +1,4 @@
-"""The recipes of docs/scaling.md are executed, with stand-ins for the programs of a cluster."""
+"""The recipes of docs/how-to/run-on-a-cluster.md are executed, with stand-ins for the programs of a cluster."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from goalward.studies.store import Store
 from goalward.studies.study import Study
 from processes import start_python
 
-PAGE = Path(__file__).parents[2] / "docs" / "scaling.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "run-on-a-cluster.md"
 # Stand-ins that write down what they are asked to do, once for each task of an array.
 GOALWARD = '#!/bin/bash\nprintf "%q " "$@" >> "$CALLS"; echo >> "$CALLS"\n'
 SBATCH = """#!/bin/bash
@@ -33,7 +33,7 @@ SSH = '#!/bin/bash\nshift; cd /; bash -c "$1"\n'
 
 def recipe(heading):
     """Return the first script below a heading of the page."""
-    return re.search(r"```sh\n(.*?)```", PAGE.read_text().partition(f"## {heading}\n")[2], re.DOTALL)[1]
+    return re.search(r"```bash\n(.*?)```", PAGE.read_text().partition(f"## {heading}\n")[2], re.DOTALL)[1]
 
 
 @pytest.fixture

@@ -80,7 +80,7 @@ class Learner(Declared, ShownAsFacts, contract.Agent[TaskT, PlanT]):
     """Whether the models of its plans are draws from its `belief`, if it has one; `goalward.theory` asks."""
 
     recommended: ClassVar[str] = ""
-    """For what it is recommended, by the measurements of docs/arena.md; not inherited."""
+    """For what it is recommended, by the measurements of docs/results/arena.md; not inherited."""
 
     given: Mapping[str, Any] = MappingProxyType({})
     """What `from_world` read off the true model."""

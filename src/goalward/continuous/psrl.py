@@ -1,7 +1,7 @@
 """Continuous PSRL-SSP: posterior sampling for goal tasks with continuous states.
 
 The epochs are those of PSRL-SSP (see `psrl.py`); the model that is drawn is smooth dynamics instead of a table. Nothing
-about this algorithm is proved. docs/agents/continuous_psrl.md says what is published and what is not.
+about this algorithm is proved. docs/reference/agents-continuous.md says what is published and what is not.
 
 Pseudo-code
      1  Input: the box, the goal set, the costs; D features, a lattice over the box

@@ -32,7 +32,7 @@ def spec_of(id: str) -> Any:
         gymnasium = import_module("gymnasium")
         import_module(module or "gymnasium")
     except ModuleNotFoundError as error:
-        raise SettingError(f"{id} needs {error.name}, which is not installed; see docs/gymnasium.md") from None
+        raise SettingError(f"{id} needs {error.name}: install it with pip install {error.name}") from None
     if name not in gymnasium.registry:
         raise UnknownNameError("Gymnasium environment", name, gymnasium.registry)
     return gymnasium.registry[name]

@@ -74,7 +74,7 @@ def published_table(summary: Table, regime: str) -> Table | None:
     (other,) = set(REGIMES) - {regime}
     notes = [
         f"{verdicts[MET]} of {len(rows)} within a quarter of the published value{only}",
-        "docs/experiments.md explains the others, and how the instance of RandomMDP was chosen",
+        "docs/results/reproduction.md explains the others, and how the instance of RandomMDP was chosen",
         f"goalward reproduce --regime {other} compares the {other} regime, --instances draws instances of RandomMDP",
     ]
     title = f"regret beside the published figure, {regime} regime; the figure was read by eye"

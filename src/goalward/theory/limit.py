@@ -19,8 +19,8 @@ Proposition
         liminf E[R_K] / log K  >=  C  =  min  sum D(s, a) eta(s, a)   over all pairs except those of gap zero in S*,
             eta(s, a) >= 1 / I(s, a),   sum_a eta(s, a) = sum P(s | s', a') eta(s', a')  for every s outside S*.
 
-    docs/limit.md has the proof and says what is known from the literature. The form for shortest paths was derived for
-    goalward and has not been reviewed by anybody else.
+    docs/explanation/limit.md has the proof and the sources. The form for shortest paths was derived for goalward and
+    has not been reviewed by anybody else.
 
 C log K is no scale at practical K: near-ties take more episodes than anybody runs until they matter. `resolved` says
 which share of C belongs to pairs that K episodes can tell from optimal ones, and `reference` is a scale to divide

@@ -73,7 +73,7 @@ def grid_map(text: str = TWO_ROOMS, success: Share = 0.85) -> SSP:
     :Costs: 1 for every action, or what the map says of the character of the cell in which it is played.
     :Start and goal: The start is the one ``S``. There may be several ``G``; they are one goal. A map from whose start
         no goal can be reached is still a model, but `solve` refuses it. Maps with pits have dead ends: see
-        docs/dead-ends.md.
+        docs/how-to/give-up.md.
     :Known values: Default settings: V*(start) = B* = T* = 13.7880, the uniformly random policy costs 325.57. A map of
         ``S`` and ``G`` side by side with ``success=1``: V*(start) = 1.
 

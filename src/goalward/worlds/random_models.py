@@ -25,7 +25,7 @@ def random_mdp(
 
     The small random problem of the PSRL-SSP paper, which does not give its instance. The default seed was chosen by
     what it reproduces: of all searched seeds it is the one on which the five algorithms come closest to their published
-    curves. ``benchmarks/published_instance.py`` is the search, and docs/worlds.md has its table.
+    curves. ``benchmarks/published_instance.py`` is the search, and docs/results/reproduction.md has its table.
 
     :States: `states` non-goal states. The paper has 8 states and does not say whether they include the goal; here they
         do.

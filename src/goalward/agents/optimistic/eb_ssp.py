@@ -3,7 +3,7 @@
 Reference
     Tarbouriech, Zhou, Du, Pirotta, Valko, Lazaric: Stochastic Shortest Path: Minimax, Parameter-Free and Towards
     Horizon-Free Regret (NeurIPS 2021). The text was not at hand: the algorithm and its constants are recalled, and
-    checked against two later papers that restate VISGO (see docs/agents/eb_ssp.md).
+    checked against two later papers that restate VISGO (see docs/reference/agents-optimistic.md).
 
 Pseudo-code
      1  N, n <- 0; Q, V <- 0; j <- 0

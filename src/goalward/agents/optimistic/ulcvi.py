@@ -3,7 +3,7 @@
 Reference
     Cohen, Efroni, Mansour, Rosenberg: Minimax Regret for Stochastic Shortest Path (NeurIPS 2021), Algorithms 1 and 2.
     The text was not at hand: the form of the reduction is checked against Chen, Jain, Luo (ICML 2022), who restate it;
-    its digits and the bonuses are recalled (see docs/agents/ulcvi.md).
+    its digits and the bonuses are recalled (see docs/reference/agents-optimistic.md).
 
 Pseudo-code
      1  H <- ceil(8 T* ln(8 K)), c_f(s) <- 8 B* for s other than the goal, B <- 9 B*, delta <- delta / 4, m <- 0

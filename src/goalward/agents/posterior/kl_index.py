@@ -10,7 +10,7 @@ Idea
     where N of the N_s visits of the state played the pair, and k episodes are over. For a pair that is played all the
     time f is about 0.1, hardly any optimism. For a pair that is not played f grows without end, so that it is tried
     again however unlucky it was. An index on the smallest of M samples of the posterior has no such tail: it never lies
-    below the smallest one, and a row that was unlucky early stays so (docs/agents/kl_index.md has the measurements).
+    below the smallest one, and a row that was unlucky early stays so (docs/reference/agents-posterior.md).
 
     If the prior does not know which successors are possible, one that was never seen in N visits is about 1/(N + 1) as
     likely, so the part g = log(1 + r/10/(N + 1)) of the level f pays for it: the row may lead to the goal with
