@@ -109,9 +109,7 @@ def skip_fields(app: Sphinx, what: str, name: str, member: object, skip: bool, o
 
 
 SITE = "https://goalward.readthedocs.io/en/latest/"
-SUMMARY = (
-    "Learn the cheapest way to a goal in a world with unknown dynamics: online learning for stochastic shortest paths."
-)
+SUMMARY = "Learn the cheapest way to a goal in a world with unknown dynamics: stochastic shortest paths, online."
 
 
 def add_social_tags(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: object) -> None:

@@ -1,7 +1,5 @@
 """The pages hang together: contents, links, commands, public names and their arguments, numbers in tables."""
 
-import importlib
-import inspect
 import re
 import shlex
 from collections import Counter
@@ -105,30 +103,6 @@ def test_every_public_name_is_in_the_reference() -> None:
     assert agents.known()
     assert "{registered} goalward.worlds" in text
     assert worlds.known()
-
-
-def documented_members() -> Iterator[tuple[str, Any, str]]:
-    """Yield the functions and classes of the reference: name, callable, and the text that describes it."""
-    text = "\n".join(path.read_text(encoding="utf-8") for path in (DOCS / "reference").glob("*.md"))
-    for module, name in set(re.findall(r"auto(?:class|function):: (goalward(?:\.\w+)*)\.(\w+)$", text, re.MULTILINE)):
-        member = getattr(importlib.import_module(module), name)
-        yield f"{module}.{name}", member, inspect.getdoc(member) or ""
-
-
-def test_every_argument_is_described() -> None:
-    """An argument of a public function is named in its docstring, that of a constructor in the class's."""
-    missing = []
-    for name, member, text in documented_members():
-        try:
-            parameters = inspect.signature(member).parameters
-        except ValueError:
-            continue
-        for parameter in parameters:
-            if parameter in ("self", "cls", "args", "kwargs") or parameter.startswith("_"):
-                continue
-            if not re.search(rf"(?<!\w){re.escape(parameter)}(?!\w)", text):
-                missing.append(f"{name}({parameter})")
-    assert missing == []
 
 
 def test_values_in_the_table_of_worlds() -> None:

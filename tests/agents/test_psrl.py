@@ -126,7 +126,7 @@ def test_regret_on_the_grid_of_the_paper() -> None:
 
 
 def test_regret_on_the_random_mdp() -> None:
-    """The median run of nine stays below three per cent of the uniformly random policy; see docs/reference/agents-posterior.md."""
+    """The median run of nine stays below three per cent of the uniformly random policy."""
     world = worlds.random_mdp(states=8, seed=5, rows="uniform")
     psrl = np.median([learn(PSRL(), world, 10_000, seed).gap_regret[-1] for seed in range(9)])
     uniform = learn(gw.agents.make("uniform"), world, 10_000, 0).gap_regret[-1]

@@ -1,4 +1,4 @@
-"""The recipes of docs/how-to/read-prism-and-storm-models.md do what they say; those that need another tool are skipped where it is missing."""
+"""The recipes for PRISM, Storm and planning domains do what they say; some need another tool."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The lesson in docs/tutorials/lesson.md, rehearsed: its numbers are read from the page at the moments that it names."""
+"""The lesson of the tutorials, rehearsed: its numbers are read from the page at the moments that it names."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def test_the_promise_is_kept_at_every_pair(world: str, n: int) -> None:
 
 @pytest.mark.parametrize("n", [50, 200, 1000, 5000])
 def test_misses_fall_fast_enough_to_sum_over_visits(n: int) -> None:
-    """The repair in docs/explanation/theory.md: at most 2 n (delta / (S A n))^4 for each successor, even with delta = 1."""
+    """The repair in the docs: at most 2 n (delta / (S A n))^4 for each successor, even with delta = 1."""
     S = A = 2
     misses = [miss_probability(p, n, S, A, 1.0) for p in np.linspace(0.001, 0.999, 333)]
     assert max(misses) <= 2 * n * (1.0 / (S * A * n)) ** 4
