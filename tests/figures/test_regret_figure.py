@@ -1,5 +1,6 @@
 """Figures of studies are checked by what they are made of; how they look was judged by eye."""
 
+import itertools
 import math
 
 import numpy as np
@@ -19,16 +20,33 @@ def test_a_panel_for_each_world_and_a_line_for_each_agent():
     figure = regret_figure(study(*cells))
     assert [panel.get_title() for panel in figure.axes] == ["one", "two"]
     assert [len(panel.lines) for panel in figure.axes] == [3, 3]
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["a", "b", "c"]
-    looks = [[(line.get_color(), line.get_marker()) for line in panel.lines] for panel in figure.axes]
+    assert figure.legends == []
+    looks = [[(line.get_color(), line.get_linestyle()) for line in panel.lines] for panel in figure.axes]
     assert looks[0] == looks[1]
     assert len(set(looks[0])) == 3
 
 
+@pytest.mark.parametrize("axes", ["linear", "log"])
+def test_names_stand_at_the_ends_of_the_lines_in_their_colours_and_apart(axes):
+    slopes = {"low": 1.0, "near": 30.0, "nearer": 30.5, "high": 31.0}
+    results = study(*(cell_results("one", agent, slope) for agent, slope in slopes.items()))
+    figure = regret_figure(results, axes=axes, guides=False)
+    panel = figure.axes[0]
+    names = {text.get_text(): text for text in panel.texts}
+    assert sorted(names, key=lambda name: names[name].get_position()[1]) == list(slopes)
+    colours = dict(zip(slopes, (line.get_color() for line in panel.lines), strict=True))
+    assert {name: text.get_color() for name, text in names.items()} == colours
+    figure.canvas.draw()
+    boxes = sorted((text.get_window_extent() for text in panel.texts), key=lambda box: box.y0)
+    assert all(lower.y1 <= upper.y0 + 1.0 for lower, upper in itertools.pairwise(boxes))
+    assert all(box.x1 <= figure.bbox.x1 and box.x0 >= panel.get_window_extent().x1 for box in boxes)
+
+
 def test_caveats_are_in_the_legend():
     cells = [cell_results("one", "a", 2.0), cell_results("one", "b", 1.0, caveat="no theorem covers it")]
-    texts = [text.get_text() for text in regret_figure(study(*cells)).legends[0].get_texts()]
-    assert texts == ["a", "b *", "* no theorem covers it"]
+    figure = regret_figure(study(*cells))
+    assert {text.get_text() for text in figure.axes[0].texts} == {"a", "b *"}
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["* no theorem covers it"]
 
 
 def test_lines_are_means_and_bands_are_t_intervals():
@@ -74,7 +92,7 @@ def test_guides_grow_as_the_root_and_the_logarithm(axes):
     x = root.get_xdata()
     assert root.get_ydata() / root.get_ydata()[-1] == pytest.approx(np.sqrt(x / x[-1]))
     assert logarithm.get_ydata() / logarithm.get_ydata()[-1] == pytest.approx(np.log1p(x) / np.log1p(x[-1]))
-    assert [text.get_text() for text in panel.texts] == ["√K", "log K"]
+    assert {text.get_text() for text in panel.texts} == {"a", "b", "√K", "log K"}
     assert len(regret_figure(results, axes=axes, guides=False).axes[0].lines) == 2
     # There is no growth law for the steps of an episode.
     assert len(regret_figure(results, "steps", axes, guides=True).axes[0].lines) == 2
@@ -99,7 +117,7 @@ def test_cells_without_runs_leave_no_line():
 def test_worlds_without_runs_say_so(axes):
     cells = [cell_results("one", "a", 2.0), cell_results("two", "a", 2.0, runs=0)]
     figure = regret_figure(study(*cells), axes=axes, guides=False)
-    assert [[text.get_text() for text in panel.texts] for panel in figure.axes] == [[], ["no runs yet"]]
+    assert [[text.get_text() for text in panel.texts] for panel in figure.axes] == [["a"], ["no runs yet"]]
     figure.canvas.draw()
 
 
@@ -227,4 +245,4 @@ def test_an_optimal_agent_has_no_regret_in_tables_and_on_logarithmic_axes(folder
     assert math.isnan(optimal["exponent"].value)
     (panel,) = regret_figure(results, axes="log").axes
     assert panel.get_ylim()[0] > 1e-3
-    assert [text.get_text() for text in panel.texts] == ["zero throughout: optimal", "√K", "log K"]
+    assert {text.get_text() for text in panel.texts} == {"zero throughout: optimal", "psrl", "√K", "log K"}

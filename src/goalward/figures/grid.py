@@ -3,8 +3,7 @@
 `grid_figure` shows a solution, `plan_figure` the last plan of an agent beside its visits.
 
 Viridis reads the same with every kind of colour vision. Walls, dead ends, start and goal differ in lightness and sign
-as well as in hue. What is written in a cell depends on the size of the grid: text and arrow up to 40 cells a side, the
-arrow alone up to 100, only the colour beyond.
+as well as in hue. Cells of grids with more than 40 cells a side have only a colour.
 """
 
 from __future__ import annotations
@@ -47,7 +46,6 @@ from goalward.worlds.base import AnyWorld
 __all__ = ["grid_figure", "plan_figure", "run_figure"]
 
 MOST_CELLS_WITH_TEXTS = 40
-MOST_CELLS_WITH_ARROWS = 100
 COLOURS = "viridis_r"
 WALL, DEAD_END, GOAL, PAPER, INK = "#595959", "#d55e00", "#b3b3b3", "#ffffff", "#111111"
 PERHAPS = "#f0a860"  # where the goal is reached maybe
@@ -61,18 +59,10 @@ START_MARK, GOAL_MARK = MARK | {"marker": "o"}, MARK | {"marker": "*"}
 
 @dataclass(frozen=True)
 class Layer:
-    """What one grid shows: a number and a text for each state, and its actions.
+    """What one grid shows: a number and a text for each state, and the actions whose ``shares[s, a]`` are positive.
 
-    Attributes
-    ----------
-    numbers, scale
-        What the colours stand for: NaN is a cell without colour, infinity a state from which the goal may be missed.
-    texts
-        What is written in the cells; an empty text is nothing.
-    shares
-        ``shares[s, a]`` is positive if the action is drawn; of several in a state, the arrows start from one point.
-    bar
-        The label of the colour bar; empty for none.
+    A number that is NaN leaves its cell white; infinity is a state from which the goal may be missed. `bar` is the
+    label of the colour bar, empty for none.
     """
 
     title: str
@@ -90,32 +80,18 @@ def grid_figure(ssp: SSP, values: Floats, policy: Int64s, title: str = "") -> Fi
 
 
 def plan_figure(world: SSP, shares: Floats, values: Floats | None, visits: Int64s, title: str = "") -> Figure:
-    """Draw two grids: what an agent would do and expects at the end of a run, and its visits.
+    """Draw what an agent would do and expects at the end of a run, and beside it its visits and its usual actions.
 
-    Only what the agent has is drawn. The arrows of the second grid are the actions played most often.
-
-    Parameters
-    ----------
-    shares
-        ``shares[s, a]`` is positive if the agent may play a in s.
-    values
-        The cost that the agent expects from each state; None if it estimates no costs.
-    visits
-        ``visits[s, a]``: how often each pair was played.
+    `values` is None if the agent estimates no costs: nothing is filled in.
     """
     plan = value_layer(world, values, shares, "the last plan: expected cost and action")
     counts = visits.sum(axis=1)
     seen = np.where(counts > 0, counts, np.nan)
-    least = float(np.nanmin(seen)) if counts.any() else 1.0
-    played = Layer(
-        title="visits and most frequent action",
-        numbers=seen,
-        scale=LogNorm(least, max(float(counts.max(initial=0)), 2.0 * least)),
-        texts=[f"{count:,}" for count in counts],
-        shares=action_shares(np.where(counts > 0, visits.argmax(axis=1), -1), world.actions),
-        bar="visits",
-    )
-    figure = draw_layers(world, [plan, played], legend_entries(world, values, shares))
+    usual = action_shares(np.where(counts > 0, visits.argmax(axis=1), -1), world.actions)
+    scale = LogNorm(1.0, max(float(counts.max(initial=0)), 2.0))
+    texts = [f"{count:,}" for count in counts]
+    played = Layer("visits and most frequent action", seen, scale, texts, usual, "visits")
+    figure = draw_layers(world, [plan, played], legend_entries(world, values))
     figure.suptitle(mathtext(title))
     return figure
 
@@ -158,26 +134,25 @@ def draw_layers(world: SSP, layers: Sequence[Layer], handles: Sequence[Line2D | 
 
 
 def draw_layer(axes: Axes, world: SSP, layer: Layer, inches: float) -> None:
-    layout = layout_of(world)
-    longest = max(layout.rows, layout.columns)
-    has_texts = longest <= MOST_CELLS_WITH_TEXTS
+    """Draw one grid whose cells have sides of a length in inches."""
+    layout, points = layout_of(world), 72.0 * inches
     colours = state_colours(world, layer)
     cells = np.full((layout.rows * layout.columns, 3), to_rgb(WALL))
     cells[layout.goals] = to_rgb(GOAL)
     cells[layout.cells] = colours
     axes.imshow(cells.reshape(layout.rows, layout.columns, 3), interpolation="nearest")
+    has_texts = max(layout.rows, layout.columns) <= MOST_CELLS_WITH_TEXTS
     draw_frame(axes, layout, layer.title, lines=has_texts)
-    draw_start_and_goals(axes, world, inches)
-    inks = ink_colours(colours)
+    # The start is marked in a corner of its cell, if the cell has room.
+    corner = 0.34 if points > 20.0 else 0.0
+    row, column = divmod(int(layout.cells[world.initial_state]), layout.columns)
+    axes.plot([column - corner], [row + corner], markersize=min(max(0.2 * points, 6.0), 10.0), **START_MARK)
+    rows, columns = np.divmod(layout.goals, layout.columns)
+    axes.plot(columns, rows, markersize=min(max(0.6 * points, 12.0), 28.0), **GOAL_MARK)
     if has_texts:
-        draw_texts(axes, layout, layer, inks, inches)
-        for x, y, cell, ink in zip(*centres(layout), layout.cells, inks, strict=True):
-            if layout.ground is not None and (mark := layout.ground[cell]) not in ORDINARY:
-                axes.text(
-                    x + 0.42, y + 0.4, mathtext(mark), ha="right", color=ink, fontsize=12.0 * inches, weight="bold"
-                )
-    if longest <= MOST_CELLS_WITH_ARROWS:
-        draw_actions(axes, world, layer.shares, inks, has_texts, inches)
+        inks = ink_colours(colours)
+        draw_texts(axes, layout, layer, inks, points)
+        draw_actions(axes, world, layer.shares, inks, points)
 
 
 def state_colours(world: SSP, layer: Layer) -> Floats:
@@ -202,49 +177,40 @@ def centres(layout: GridLayout) -> tuple[Int32s, Int32s]:
     return layout.cells % layout.columns, layout.cells // layout.columns
 
 
-def draw_texts(axes: Axes, layout: GridLayout, layer: Layer, inks: Sequence[str], inches: float) -> None:
-    """Write a text into the upper half of each cell, or large into the middle of a dead end."""
-    points = min(13.0, 72.0 * inches * 1.35 / max(4, *map(len, layer.texts)))
+def draw_texts(axes: Axes, layout: GridLayout, layer: Layer, inks: Sequence[str], points: float) -> None:
+    """Write each text into the upper half of its cell, or large into the middle of a dead end, and signs of the ground."""
+    size = min(13.0, 1.35 * points / max(4, *map(len, layer.texts)))
     for x, y, text, ink, lost in zip(*centres(layout), layer.texts, inks, np.isinf(layer.numbers), strict=True):
         if text:
-            lift, size = (0.0, 1.6 * points) if lost else (0.16, points)
-            axes.text(x, y - lift, text, ha="center", va="center", fontsize=size, color=ink)
+            lift, scale = (0.0, 1.6) if lost else (0.16, 1.0)
+            axes.text(x, y - lift, text, ha="center", va="center", fontsize=scale * size, color=ink)
+    for x, y, cell, ink in zip(*centres(layout), layout.cells, inks, strict=True):
+        if layout.ground is not None and (mark := layout.ground[cell]) not in ORDINARY:
+            look: dict[str, Any] = {"ha": "right", "color": ink, "fontsize": points / 6.0, "weight": "bold"}
+            axes.text(x + 0.42, y + 0.4, mathtext(mark), **look)
 
 
-def draw_actions(axes: Axes, world: SSP, shares: Floats, inks: Sequence[str], small: bool, inches: float) -> None:
-    """Draw directions as arrows and other actions as their marks; `small` leaves room for a text above them."""
+def draw_actions(axes: Axes, world: SSP, shares: Floats, inks: Sequence[str], points: float) -> None:
+    """Draw directions as arrows, several in a state from one point, and other actions as their marks."""
     names = [world.action_name(action).lower() for action in range(world.actions)]
-    offset, length = (0.2, 0.4) if small else (0.0, 0.7)
     x, y = centres(layout_of(world))
     if all(name in STEPS for name in names):
         steps = np.array([STEPS[name] for name in names])
         several = np.count_nonzero(shares, axis=1) > 1
-        for chosen, pivot, reach, thin in ((~several, "mid", length, 8.0), (several, "tail", 0.55 * length, 14.0)):
+        for chosen, pivot, length, width in ((~several, "mid", 0.4, 0.05), (several, "tail", 0.22, 0.03)):
             state, action = np.nonzero((shares > 0.0) & chosen[:, np.newaxis])
             if len(state):
-                arrows = reach * steps[action]
+                arrows = length * steps[action]
                 axes.quiver(
-                    x[state], y[state] + offset, arrows[:, 0], arrows[:, 1], color=np.array(inks)[state], pivot=pivot,
-                    width=length / thin, angles="uv", units="x", scale_units="x", scale=1.0,
+                    x[state], y[state] + 0.2, arrows[:, 0], arrows[:, 1], color=np.array(inks)[state], pivot=pivot,
+                    width=width, angles="uv", units="x", scale_units="x", scale=1.0,
                 )  # fmt: skip
         return
-    marks = action_marks(world)
+    marks = np.array(action_marks(world))
     for column, row, chosen, ink in zip(x, y, shares > 0.0, inks, strict=True):
-        text = "".join(mark for mark, wanted in zip(marks, chosen, strict=True) if wanted)
-        points = 72.0 * inches * length / max(1.0, 0.6 * len(text))
-        if text:
-            axes.text(column, row + offset, mathtext(text), ha="center", va="center", fontsize=points, color=ink)
-
-
-def draw_start_and_goals(axes: Axes, world: SSP, inches: float) -> None:
-    """Mark the goals and the start, the latter in a corner of its cell if the cell has room."""
-    layout, points = layout_of(world), 72.0 * inches
-    corner = 0.34 if points > 20.0 else 0.0
-    row, column = divmod(int(layout.cells[world.initial_state]), layout.columns)
-    axes.plot([column - corner], [row + corner], markersize=min(max(0.2 * points, 6.0), 10.0), **START_MARK)
-    goals = layout.goals
-    size = min(max(0.6 * points, 12.0), 28.0)
-    axes.plot(goals % layout.columns, goals // layout.columns, markersize=size, **GOAL_MARK)
+        text = "".join(marks[chosen])
+        size = 0.4 * points / max(1.0, 0.6 * len(text))
+        axes.text(column, row + 0.2, mathtext(text), ha="center", va="center", fontsize=size, color=ink)
 
 
 def draw_frame(axes: Axes, layout: GridLayout, title: str, lines: bool) -> None:
@@ -274,7 +240,7 @@ def column_label(layout: GridLayout, column: int) -> str:
     return f"{column} {'↑' if force > 0 else '↓'}{abs(force)}" if force else str(column)
 
 
-def legend_entries(ssp: SSP, values: Floats | None, shares: Floats | None = None) -> list[Line2D | Patch]:
+def legend_entries(ssp: SSP, values: Floats | None) -> list[Line2D | Patch]:
     """Explain the signs that are in use."""
     layout = layout_of(ssp)
     entries: list[Line2D | Patch] = [
@@ -292,9 +258,6 @@ def legend_entries(ssp: SSP, values: Floats | None, shares: Floats | None = None
             entries.append(Patch(color=PERHAPS, label=MAYBE))
         if (np.isinf(values) & ~maybe).any():
             entries.append(Patch(color=DEAD_END, label=NEVER))
-    if shares is not None and (np.count_nonzero(shares, axis=1) > 1).any():
-        arrows: dict[str, Any] = {"marker": "$\u2194$", "color": INK, "linestyle": "none"}
-        entries.append(Line2D([], [], markersize=14.0, label="one of these actions at random", **arrows))
     return entries
 
 

@@ -34,7 +34,12 @@ from goalward.settings import Confidence
 __all__ = ["curve_figure", "growth_figure", "regret_figure"]
 
 Axis = Literal["linear", "log"]
+NamedLine = tuple[str, str, Floats, Floats]
+"""The name of a line, its colour, its points and heights."""
 GUIDE = "#666666"
+LONGEST_NAME = 24
+NAME_HEIGHT = 0.065
+"""The height of a name, as a share of that of its panel."""
 
 
 @figure("regret")
@@ -59,34 +64,37 @@ def regret_figure(
     styles = agent_styles(results.algorithms().items())
     columns = min(len(worlds), 3)
     rows = math.ceil(len(worlds) / columns)
-    figure = new_figure(1.0 + 4.4 * columns, 0.9 + 3.4 * rows)
+    caveats = results.caveats()
+    names = {agent: mathtext(marked(agent, caveats)) for agent in styles}
+    # Long names would not be told apart at the ends of the lines; they stand in a legend.
+    direct = max(map(len, names.values())) <= LONGEST_NAME
+    figure = new_figure(1.0 + (5.2 if direct else 4.4) * columns, 0.9 + 3.4 * rows)
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     for panel, (world, cells) in zip(panels, worlds.items(), strict=False):
         lines = draw_panel(panel, cells, styles, measure, axes, level, band)
+        ends = [(names[agent], styles[agent].colour, *line) for agent, line in lines.items()] if direct else []
         if (axes == "log" if guides is None else guides) and measure in REGRETS:
-            draw_guides(panel, lines, axes == "log")
+            ends += draw_guides(panel, list(lines.values()), axes == "log")
+        name_lines(panel, ends)
         panel.set_title(mathtext(world))
         panel.set_ylabel(LABELS[measure])
         panel.set_xlabel("episode")
     for panel in panels[len(worlds) :]:
         panel.set_visible(False)
-    caveats = results.caveats()
-    handles = [
-        Line2D([], [], label=mathtext(marked(agent, caveats)), **line_look(style)) for agent, style in styles.items()
-    ]
+    handles = [] if direct else [Line2D([], [], label=names[agent], **line_look(styles[agent])) for agent in styles]
     if any(cell.truncated.any() for cell in results.cells):
         handles.append(Line2D([], [], color="#444444", marker="x", linestyle="none", label="first run cut off"))
     handles += caveat_handles(caveats)
     blocks = "" if measure in REGRETS else "blocks of episodes averaged"
     said = filter(None, [band_text(results, level, band), blocks, regime_of(results)])
     figure.suptitle("; ".join(said), fontsize=9, color="#444444")
-    add_legend(figure, handles)
+    if handles:
+        add_legend(figure, handles)
     return figure
 
 
 def line_look(style: LineStyle) -> dict[str, Any]:
-    look = {"color": style.colour, "linestyle": style.dashes, "marker": style.marker}
-    return look | {"linewidth": 1.8, "markersize": 5}
+    return {"color": style.colour, "linestyle": style.dashes, "linewidth": 1.8}
 
 
 def draw_panel(
@@ -97,10 +105,10 @@ def draw_panel(
     axes: str,
     level: float,
     kind: Band,
-) -> list[tuple[Floats, Floats]]:
+) -> dict[str, tuple[Floats, Floats]]:
     """Draw a line for each agent; return the lines, as points and heights."""
-    lines = []
-    for number, cell in enumerate(cells):
+    lines = {}
+    for cell in cells:
         style = styles[cell.cell.agent.label]
         points, mean, low, high = band(cell, measure, level, kind)
         if not len(points):
@@ -110,15 +118,15 @@ def draw_panel(
             shown = points >= min(10.0, points[-1] / 100.0)
             points, mean, low, high = points[shown], mean[shown], low[shown], high[shown]
             low = np.maximum(low, 1e-3 * np.abs(mean))
-        lines.append((points, mean))
+        lines[cell.cell.agent.label] = (points, mean)
         # The thin edges tell bands apart where they overlap.
         fill: dict[str, Any] = {"facecolor": (style.colour, 0.14), "edgecolor": (style.colour, 0.7)}
         panel.fill_between(points, low, high, linewidth=0.6 if len(cell.runs) > 1 else 0.0, **fill)
-        panel.plot(points, mean, markevery=marked_points(points, number, len(cells), axes), **line_look(style))
+        panel.plot(points, mean, **line_look(style))
         if cell.truncated.any():
             panel.plot(points[-1:], mean[-1:], color=style.colour, marker="x", markersize=9, markeredgewidth=2)
     finish_axes(panel)
-    means = np.concatenate([np.empty(0), *(mean for _, mean in lines)])
+    means = np.concatenate([np.empty(0), *(mean for _, mean in lines.values())])
     if not lines:
         some = any(len(cell.runs) for cell in cells)
         say_empty(panel, "no episode that all runs finished" if some else "no runs yet")
@@ -137,39 +145,44 @@ def draw_panel(
                 note = mathtext(f"zero throughout: {', '.join(zero)}")
                 place: dict[str, Any] = {"transform": panel.transAxes, "ha": "right", "va": "bottom"}
                 panel.text(0.98, 0.02, note, fontsize=9, color="#444444", **place)
-        panel.set_xlim(right=1.05 * longest)
+        panel.set_xlim(right=longest)
     else:
-        panel.set_xlim(0, 1.02 * longest)
+        panel.set_xlim(0, longest)
         panel.set_ylim(bottom=min(0.0, panel.get_ylim()[0]))
         panel.xaxis.set_major_formatter(grouped)
         panel.yaxis.set_major_formatter(grouped)
     return lines
 
 
-def draw_guides(panel: Axes, lines: list[tuple[Floats, Floats]], log: bool) -> None:
+def draw_guides(panel: Axes, lines: list[tuple[Floats, Floats]], log: bool) -> list[NamedLine]:
     """Draw sqrt(K) and log(K) from the start of the lowest line, on linear axes from a tenth of the highest one."""
     places = [(x, y, 0 if log else len(x) // 10) for x, y in lines]
     starts = [(float(y[place]), float(x[place])) for x, y, place in places if len(x) and 0.0 < y[place] < np.inf]
     if not starts:
-        return
+        return []
     y0, x0 = min(starts) if log else max(starts)
     x = np.geomspace(min(x[0] for x, _ in lines), max(x[-1] for x, _ in lines), 200)
-    for name, growth in (("√K", np.sqrt), ("log K", np.log1p)):
-        y = y0 * growth(x) / growth(x0)
+    guides = [(name, GUIDE, x, y0 * growth(x) / growth(x0)) for name, growth in (("√K", np.sqrt), ("log K", np.log1p))]
+    for _, _, _, y in guides:
         panel.plot(x, y, color=GUIDE, linewidth=1.0, linestyle=(0, (2, 2)), zorder=1.0)
-        panel.annotate(name, (x[-1], y[-1]), (3, 0), textcoords="offset points", va="center", fontsize=8, color=GUIDE)
+    return guides
+
+
+def name_lines(panel: Axes, lines: list[NamedLine]) -> None:
+    """Write the names of lines right of the panel, at the heights where they end, moved apart where they overlap."""
+    to_axes = panel.transScale + panel.transLimits
+    ends = [(to_axes.transform((x[-1], y[y < np.inf][-1:].sum()))[1], name, colour) for name, colour, x, y in lines]
+    ends = sorted(end for end in ends if math.isfinite(end[0]))
+    heights: list[float] = []
+    for height, _, _ in ends:
+        heights.append(max(height, heights[-1] + NAME_HEIGHT if heights else 0.0))
+    above = max(0.0, heights[-1] - 1.0) if heights else 0.0
+    for height, (_, name, colour) in zip(heights, ends, strict=True):
+        panel.text(1.015, height - above, name, color=colour, va="center", fontsize=9, transform=panel.transAxes)
 
 
 def say_empty(panel: Axes, message: str) -> None:
     panel.text(0.5, 0.5, message, transform=panel.transAxes, ha="center", va="center", color="#444444")
-
-
-def marked_points(points: Floats, number: int, lines: int, axes: str) -> list[int]:
-    """Return the points at which a line has markers; those of different lines do not coincide."""
-    shares = (np.arange(5) + (number + 0.5) / lines) / 5.0
-    first, last = points[0], points[-1]
-    wanted = first * (last / first) ** shares if axes == "log" else last * shares
-    return [int(index) for index in np.unique(np.searchsorted(points, wanted).clip(max=len(points) - 1))]
 
 
 @figure("growth")
