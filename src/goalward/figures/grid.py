@@ -88,7 +88,8 @@ def plan_figure(world: SSP, shares: Floats, values: Floats | None, visits: Int64
     counts = visits.sum(axis=1)
     seen = np.where(counts > 0, counts, np.nan)
     usual = action_shares(np.where(counts > 0, visits.argmax(axis=1), -1), world.actions)
-    scale = LogNorm(1.0, max(float(counts.max(initial=0)), 2.0))
+    least = float(np.nanmin(seen, initial=max(counts.max(initial=0), 1)))
+    scale = LogNorm(least, max(float(counts.max(initial=0)), 2.0 * least))
     texts = [f"{count:,}" for count in counts]
     played = Layer("visits and most frequent action", seen, scale, texts, usual, "visits")
     figure = draw_layers(world, [plan, played], legend_entries(world, values))

@@ -5,6 +5,7 @@ import { markerPath } from "./colours.js";
 
 const MARGIN = { left: 62, right: 22, top: 12, bottom: 40 };
 const MARKS = 5;
+const LETTER = 8;
 const MOST_LABELS = 8;
 const MOST_LABELS_ABOVE = 3;
 let charts = 0;
@@ -62,11 +63,13 @@ export class Chart {
 
   scale(series, axes) {
     this.log = axes === "log";
-    // Names stand at the ends of the curves if they are few: beside them, or above them where the chart is narrow.
-    const longest = Math.max(0, ...series.map(({ label }) => label.length));
+    // Names stand at the ends of the curves if they are few and differ: beside them, or above them where the chart is narrow.
     this.beside = this.width > 460;
-    this.labelled = Boolean(this.content.labels) && series.length > 1 && series.length <= (this.beside ? MOST_LABELS : MOST_LABELS_ABOVE);
-    this.innerWidth = Math.max(this.width - MARGIN.left - (this.labelled && this.beside ? Math.min(8 * longest + 14, 170) : MARGIN.right), 10);
+    const most = Math.floor((0.3 * this.width - 14) / LETTER);
+    this.names = series.map(({ label }) => (this.beside && label.length > most ? `${label.slice(0, most - 1)}…` : label));
+    this.labelled = Boolean(this.content.labels) && new Set(this.names).size > 1 && new Set(this.names).size === series.length && series.length <= (this.beside ? MOST_LABELS : MOST_LABELS_ABOVE);
+    const room = this.labelled && this.beside ? LETTER * Math.max(...this.names.map((name) => name.length)) + 14 : MARGIN.right;
+    this.innerWidth = Math.max(this.width - MARGIN.left - room, 10);
     this.innerHeight = this.height - MARGIN.top - MARGIN.bottom;
     const usable = (value) => Number.isFinite(value) && (!this.log || value > 0);
     let [first, last, low, high] = [this.log ? Infinity : 0, this.content.last ?? 1, Infinity, -Infinity];
@@ -153,7 +156,7 @@ export class Chart {
       const above = places.map((i) => `${this.px(each.x[i]).toFixed(1)},${this.py(each.high[i]).toFixed(1)}`);
       const below = places.map((i) => `${this.px(each.x[i]).toFixed(1)},${this.py(Math.max(each.low[i], floor)).toFixed(1)}`);
       if (places.length) {
-        drawn.push(svg("path", { class: "band", "data-agent": each.label, fill: colour, d: `M${above.join("L")}L${below.reverse().join("L")}z` }));
+        drawn.push(svg("path", { class: "band", "data-agent": each.label, fill: colour, stroke: colour, d: `M${above.join("L")}L${below.reverse().join("L")}z` }));
       }
     }
     if (each.runs?.length) {
@@ -189,16 +192,15 @@ export class Chart {
   // The names of the agents at the ends of their curves, moved apart where they would overlap.
   drawLabels(series) {
     if (!this.labelled || this.blank) return [];
-    const ends = series.map((each) => {
+    const ends = series.map((each, index) => {
       let place = each.y.length - 1;
       while (place >= 0 && !(Number.isFinite(each.y[place]) && (!this.log || each.y[place] > 0))) place -= 1;
-      return { each, x: this.px(each.x[place] ?? 0), y: this.py(each.y[place] ?? this.low) };
+      return { name: this.names[index], fill: each.style.colour, x: this.px(each.x[place] ?? 0), y: this.py(each.y[place] ?? this.low) };
     }).sort((one, other) => one.y - other.y);
     ends.forEach((end, place) => { if (place) end.y = Math.max(end.y, ends[place - 1].y + 15); });
     const below = (ends.at(-1)?.y ?? 0) - (MARGIN.top + this.innerHeight);
     const place = this.beside ? { dx: 8, dy: 4 } : { dx: 4, dy: -8, "text-anchor": "end" };
-    return ends.map(({ each, x, y }) => svg("text", { class: "curve-label", x, y: y - Math.max(below, 0), ...place },
-      each.label.length > 20 ? `${each.label.slice(0, 19)}…` : each.label));
+    return ends.map(({ name, fill, x, y }) => svg("text", { class: "curve-label", x, y: y - Math.max(below, 0), fill, ...place }, name));
   }
 
   markedPlaces(each) {
