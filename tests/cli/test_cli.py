@@ -134,7 +134,7 @@ def test_show_reads_maps_and_names_dead_ends(run, tmp_path):
     assert "NO: no path leads there from the start" in out
     assert ["goal", "maybe", "none"] in [line.split() for line in out.splitlines()]
     assert "4: row 0, column 0" in out
-    assert "∞ goal never" in out
+    assert "∞ no sure way to the goal" in out
 
 
 def test_show_says_when_a_grid_is_too_large_for_text(run):

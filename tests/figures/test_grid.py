@@ -56,7 +56,7 @@ def test_dead_ends_walls_and_goals_are_in_the_legend():
     assert texts(figure)[2] == "∞"
     assert len(arrows(figure)[0].X) == 3
     named = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert named == ["start", "goal", "wall", "goal never"]
+    assert named == ["start", "goal", "wall", "no sure way to the goal"]
     plain = [text.get_text() for text in draw(grid_world()).legends[0].get_texts()]
     assert plain == ["start", "goal"]
 

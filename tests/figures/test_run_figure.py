@@ -113,11 +113,9 @@ def test_a_grid_shows_the_last_plan_and_all_visits():
     assert texts(right) == [f"{count:,}" for count in visits]
 
 
-@pytest.mark.parametrize("name", ["bernstein-ssp", "uc-ssp", "eb-ssp"])
-def test_optimists_are_drawn_with_their_ties(name):
-    """After a few episodes all actions look alike to optimists with the widths of the theory."""
-    run = learnt(name, episodes=3)
-    assert len(arrows(run_figure(GRID, run, "title").axes[0])) == 4 * GRID.states
+def test_optimists_are_drawn_with_their_ties():
+    """After a few episodes all actions look alike to EB-SSP with the widths of the theory, and it plays any of them."""
+    assert len(arrows(run_figure(GRID, learnt("eb-ssp", episodes=3), "title").axes[0])) == 4 * GRID.states
 
 
 def test_other_worlds_show_the_regret():

@@ -214,8 +214,8 @@ def test_stored_studies(visit, stored_folder, tmp_path):
     problems = page.content["studies"][0]["problems"]
     assert problems[0].startswith("This study is partial: 9 of 12 runs are stored.")
     assert problems[1:] == [
-        "1 run failed; goalward status shows why, and goalward run tries it again.",
-        "1 file of a run is damaged.",
+        "Failed runs: 1. goalward status shows why, and goalward run tries again.",
+        "Damaged files of runs: 1.",
     ]
     open_page = visit(page.save(tmp_path / "partial.html"))
     assert open_page.locator(".banner").count() == 3

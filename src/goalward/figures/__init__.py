@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from goalward.results.results import Results
     from goalward.theory.run_report import Report
 
-__all__ = ["figure", "plot", "registry"]
-
 registry: Registry[Callable[..., Figure]] = Registry("figure", (__name__,), lambda name, draw: draw)
 figure = registry.register
 

@@ -8,8 +8,6 @@ from matplotlib.figure import Figure
 from goalward.figures.drawing import finish_axes, grouped, new_figure
 from goalward.planning.distribution import CostDistribution, interval
 
-__all__ = ["distribution_figure"]
-
 SHOWN = 0.999  # of the probability; the rest of the tail would squeeze the picture
 WORST = 0.95
 LINE, MEAN, TAIL = "#0072b2", "#000000", "#d55e00"

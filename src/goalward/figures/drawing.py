@@ -19,14 +19,8 @@ from goalward.errors import SettingError
 from goalward.files import check_not_folder, write_bytes
 from goalward.formatting import mathtext
 
-__all__ = [
-    "FORMATS", "add_legend", "caveat_handles", "figure_files", "finish_axes", "grouped", "new_figure",
-    "picture_file", "save_figure",
-]  # fmt: skip
-
 FORMATS = ("png", "pdf", "svg")
 """The formats of figures; all of them are written if none is asked for."""
-MOST_COLUMNS = 6
 INCHES_PER_CHARACTER = 0.085
 ONE_LINE = 0.3
 """The height in inches that figures leave for a legend of one line."""
@@ -83,24 +77,19 @@ def picture_file(path: Path) -> Path:
     return path
 
 
-def add_legend(figure: Figure, handles: Sequence[Artist], **options: Any) -> None:
-    """Put a legend below the panels, in as many columns as fit, with long labels on several lines.
+def add_legend(figure: Figure, handles: Sequence[Artist]) -> None:
+    """Put a legend below the panels, with long labels on several lines.
 
     The figure grows by the height of the legend, so that the panels keep theirs.
     """
     width, height = figure.get_size_inches()
-    longest = int((width - 1.0) / INCHES_PER_CHARACTER)
+    characters = int((width - 1.0) / INCHES_PER_CHARACTER)
+    columns = max(1, characters // (max(len(str(handle.get_label())) for handle in handles) + 6))
     for handle in handles:
-        handle.set_label(textwrap.fill(str(handle.get_label()), longest, break_on_hyphens=False))
-    for columns in range(min(len(handles), MOST_COLUMNS), 0, -1):
-        legend = figure.legend(
-            handles=handles, loc="outside lower center", ncols=columns, frameon=False, handlelength=3.2, **options
-        )
-        box = legend.get_window_extent(figure.canvas.get_renderer())  # type: ignore[attr-defined]
-        if box.width <= (width - 0.2) * figure.dpi or columns == 1:
-            figure.set_size_inches(width, height + max(0.0, box.height / figure.dpi - ONE_LINE))
-            return
-        legend.remove()
+        handle.set_label(textwrap.fill(str(handle.get_label()), characters, break_on_hyphens=False))
+    place: dict[str, Any] = {"loc": "outside lower center", "ncols": columns, "frameon": False, "handlelength": 3.2}
+    box = figure.legend(handles=handles, **place).get_window_extent(figure.canvas.get_renderer())  # type: ignore[attr-defined]
+    figure.set_size_inches(width, height + max(0.0, box.height / figure.dpi - ONE_LINE))
 
 
 def save_figure(figure: Figure, files: Iterable[Path]) -> None:

@@ -28,13 +28,11 @@ from goalward.figures.regret import curve_figure
 from goalward.figures.symbols import action_marks
 from goalward.figures.terminal_grid import (
     INFINITY,
-    MAYBE,
-    NEVER,
+    LOST,
     ground_meanings,
     has_picture,
     has_walls,
     layout_of,
-    maybe_states,
 )
 from goalward.formatting import mathtext, number
 from goalward.learning.run import Run
@@ -43,12 +41,9 @@ from goalward.ssp.model import SSP
 from goalward.studies.rerun import replay_of
 from goalward.worlds.base import AnyWorld
 
-__all__ = ["grid_figure", "plan_figure", "run_figure"]
-
 MOST_CELLS_WITH_TEXTS = 40
 COLOURS = "viridis_r"
 WALL, DEAD_END, GOAL, PAPER, INK = "#595959", "#d55e00", "#b3b3b3", "#ffffff", "#111111"
-PERHAPS = "#f0a860"  # where the goal is reached maybe
 ORDINARY = "S.O"
 """Characters of a map that are not written into its cells: free ground and pits."""
 STEPS = {"left": (-1.0, 0.0), "right": (1.0, 0.0), "up": (0.0, 1.0), "down": (0.0, -1.0)}
@@ -103,9 +98,8 @@ def value_layer(world: SSP, values: Floats | None, shares: Floats, title: str) -
         title = "the last plan: action\n(the agent estimates no costs)"
         return Layer(title, np.full(world.states, np.nan), Normalize(0.0, 1.0), [""] * world.states, shares, "")
     largest = float(values[np.isfinite(values)].max(initial=0.0))
-    signs = np.where(maybe_states(world, values), "?", INFINITY).tolist()
     digits = 4 if cell_inches(layout_of(world), 1) >= 0.6 else 3
-    texts = [number(value, digits, zeros=True, infinity=sign) for value, sign in zip(values, signs, strict=True)]
+    texts = [number(value, digits, zeros=True, infinity=INFINITY) for value in values]
     return Layer(title, values, Normalize(0.0, largest or 1.0), texts, shares, "expected cost to the goal")
 
 
@@ -157,12 +151,11 @@ def draw_layer(axes: Axes, world: SSP, layer: Layer, inches: float) -> None:
 
 
 def state_colours(world: SSP, layer: Layer) -> Floats:
-    """Return the colour of each state; dead ends, of infinite value, have colours of their own."""
+    """Return the colour of each state; states of infinite value have one of their own."""
     finite = np.isfinite(layer.numbers)
     colours = mpl.colormaps[COLOURS](layer.scale(np.where(finite, layer.numbers, 1.0)))[:, :3]
     colours[np.isnan(layer.numbers)] = to_rgb(PAPER)
     colours[np.isinf(layer.numbers)] = to_rgb(DEAD_END)
-    colours[maybe_states(world, layer.numbers)] = to_rgb(PERHAPS)
     return np.asarray(colours)
 
 
@@ -179,7 +172,7 @@ def centres(layout: GridLayout) -> tuple[Int32s, Int32s]:
 
 
 def draw_texts(axes: Axes, layout: GridLayout, layer: Layer, inks: Sequence[str], points: float) -> None:
-    """Write each text into the upper half of its cell, or large into the middle of a dead end, and signs of the ground."""
+    """Write texts into the upper halves of cells, large into the middle of dead ends, and the signs of the ground."""
     size = min(13.0, 1.35 * points / max(4, *map(len, layer.texts)))
     for x, y, text, ink, lost in zip(*centres(layout), layer.texts, inks, np.isinf(layer.numbers), strict=True):
         if text:
@@ -219,7 +212,9 @@ def draw_frame(axes: Axes, layout: GridLayout, title: str, lines: bool) -> None:
     axes.set_title(mathtext(title, " \n"))
     axes.set_xlabel("column" if layout.wind is None else "column and its wind")
     axes.set_ylabel("row")
-    axes.set_xticks(ticks(layout.columns), [column_label(layout, column) for column in ticks(layout.columns)])
+    wind = [0] * layout.columns if layout.wind is None else layout.wind
+    forces = ["" if force == 0 else f" {'↑' if force > 0 else '↓'}{abs(force)}" for force in wind]
+    axes.set_xticks(columns := ticks(layout.columns), [f"{column}{forces[column]}" for column in columns])
     axes.set_yticks(ticks(layout.rows))
     axes.tick_params(length=0)
     if lines:
@@ -235,12 +230,6 @@ def ticks(count: int) -> list[int]:
     return [int(tick) for tick in values if 0 <= tick < count]
 
 
-def column_label(layout: GridLayout, column: int) -> str:
-    """Return the number of a column, and how far its wind carries if it has any."""
-    force = 0 if layout.wind is None else layout.wind[column]
-    return f"{column} {'↑' if force > 0 else '↓'}{abs(force)}" if force else str(column)
-
-
 def legend_entries(ssp: SSP, values: Floats | None) -> list[Line2D | Patch]:
     """Explain the signs that are in use."""
     layout = layout_of(ssp)
@@ -254,11 +243,7 @@ def legend_entries(ssp: SSP, values: Floats | None) -> list[Line2D | Patch]:
         if mark not in ORDINARY:
             entries.append(Patch(facecolor=PAPER, label=mathtext(f"{mark}  {meaning}")))
     if values is not None and np.isinf(values).any():
-        maybe = maybe_states(ssp, values)
-        if maybe.any():
-            entries.append(Patch(color=PERHAPS, label=MAYBE))
-        if (np.isinf(values) & ~maybe).any():
-            entries.append(Patch(color=DEAD_END, label=NEVER))
+        entries.append(Patch(color=DEAD_END, label=LOST))
     return entries
 
 
@@ -271,6 +256,5 @@ def run_figure(world: AnyWorld, run: Run, title: str) -> Figure:
     for frame in frames:
         np.add.at(visits, frame.seen // (world.states + 1), frame.times)
     last = frames[-1]
-    # Where the agent draws one of several actions that look equally good, all of them are shown.
-    shares = np.asarray(last.tied if last.shares is None else last.shares, dtype=np.float64)
+    shares = np.asarray(last.played if last.shares is None else last.shares, dtype=np.float64)
     return plan_figure(world, shares, last.values, visits.reshape(world.costs.shape), title)

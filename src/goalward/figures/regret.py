@@ -31,8 +31,6 @@ from goalward.results.results import CellResults, Results
 from goalward.results.summary import SweepRow, sweep_rows
 from goalward.settings import Confidence
 
-__all__ = ["curve_figure", "growth_figure", "regret_figure"]
-
 Axis = Literal["linear", "log"]
 NamedLine = tuple[str, str, Floats, Floats]
 """The name of a line, its colour, its points and heights."""
@@ -171,7 +169,8 @@ def draw_guides(panel: Axes, lines: list[tuple[Floats, Floats]], log: bool) -> l
 def name_lines(panel: Axes, lines: list[NamedLine]) -> None:
     """Write the names of lines right of the panel, at the heights where they end, moved apart where they overlap."""
     to_axes = panel.transScale + panel.transLimits
-    ends = [(to_axes.transform((x[-1], y[y < np.inf][-1:].sum()))[1], name, colour) for name, colour, x, y in lines]
+    shown = [(name, colour, y[np.isfinite(y)]) for name, colour, _, y in lines if np.isfinite(y).any()]
+    ends = [(float(to_axes.transform((1.0, y[-1]))[1]), name, colour) for name, colour, y in shown]
     ends = sorted(end for end in ends if math.isfinite(end[0]))
     heights: list[float] = []
     for height, _, _ in ends:

@@ -11,8 +11,6 @@ import zlib
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-__all__ = ["COLOURS", "DARK_COLOURS", "LineStyle", "agent_styles", "line_style"]
-
 # Hues in the order of Okabe and Ito's, without the yellow and with a violet for the second blue. Each has a contrast of
 # at least 3 : 1 against the page, and the colour-blind can tell them apart.
 COLOURS = ("#b04800", "#bf7a05", "#159379", "#8a3ee0", "#0072b2", "#a02c78", "#000000")

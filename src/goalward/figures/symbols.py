@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from goalward.acting.stop_conditions import RUN_OVER, Ended
 from goalward.ssp.model import GIVE_UP, SSP
 
-__all__ = ["CAUSES", "action_marks", "cause_name", "marked"]
-
 ARROWS = {"left": "←", "right": "→", "up": "↑", "down": "↓", GIVE_UP: "↺"}
 CAUSES = {
     Ended.AFTER_VISITS: "visits of a pair",

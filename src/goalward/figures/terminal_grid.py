@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from goalward.arrays import Bools, Floats, Int64s
+from goalward.arrays import Floats, Int64s
 from goalward.errors import ShapeError
 from goalward.figures.symbols import action_marks
 from goalward.formatting import number
-from goalward.ssp.graph import can_reach_goal
 from goalward.ssp.layout import GridLayout
 from goalward.ssp.model import GIVE_UP, SSP
 
-__all__ = [
-    "INFINITY", "MAYBE", "NEVER", "cost_range", "grid_text", "ground_meanings", "ground_text", "has_picture",
-    "has_walls", "layout_of", "maybe_states", "step_costs",
-]  # fmt: skip
-
 MOST_ROWS = 100
 INFINITY, WALL, START = "∞", "█", "●"
-MAYBE, NEVER = "goal possible, not certain", "goal never"
+LOST = "no sure way to the goal"
 Cells = list[list[str]]
 
 
@@ -53,35 +47,26 @@ def grid_text(ssp: SSP, values: Floats, policy: Int64s, *, width: int = 100) -> 
     if layout.columns > width or layout.rows > MOST_ROWS:
         return None
     marks = [*action_marks(ssp), " "]
-    maybe = maybe_states(ssp, values)
-    actions = ["?" if possible else marks[action] for action, possible in zip(policy, maybe, strict=True)]
+    actions = [marks[action] for action in policy]
     entries = [f"{WALL} wall"] if has_walls(layout) else []
-    lost = {"?": MAYBE} if maybe.any() else {}
-    lost |= {"": NEVER} if (np.isinf(values) & ~maybe).any() else {}
+    lost = bool(np.isinf(values).any())
     gives_up = [f"{marks[ssp.give_up]} {GIVE_UP}"] if ssp.give_up is not None and ssp.give_up in policy else []
     cells = boxed_cells(ssp, layout, values, actions)
     for padding in (" ", ""):
         if layout.columns * (len(cells[0][0]) + 2 * len(padding) + 1) + 1 <= width:
             lines = [draw_boxes(cells, padding)]
-            entries = [f"{START} start", *entries]
-            entries += [" ".join(filter(None, (INFINITY, mark, text))) for mark, text in lost.items()]
+            entries = [f"{START} start", *entries, *[f"{INFINITY} {LOST}"] * lost]
             break
     else:
         gap = " " if 2 * layout.columns - 1 <= width else ""
         bare = ["x" if action == " " else action for action in actions]
         bare[ssp.initial_state] = "S"
         lines = [gap.join(row) for row in arrange(layout, bare, "G", WALL)]
-        entries = ["S start", "G goal", *entries, *(f"{mark or 'x'} {text}" for mark, text in lost.items())]
+        entries = ["S start", "G goal", *entries, *[f"x {LOST}"] * lost]
     lines.append("   ".join([*entries, *gives_up]))
     if layout.wind is not None:
         lines.append(f"wind of the columns, in cells upwards: {' '.join(map(str, layout.wind))}")
     return "\n".join(lines)
-
-
-def maybe_states(ssp: SSP, values: Floats) -> Bools:
-    """Return the states of infinite value from which the goal is reached maybe."""
-    dead = np.isinf(values)
-    return dead & can_reach_goal(ssp) if dead.any() else dead
 
 
 def ground_text(ssp: SSP, width: int = 100) -> str | None:

@@ -15,8 +15,6 @@ from goalward.figures.styles import COLOURS
 from goalward.formatting import mathtext
 from goalward.theory.run_report import Report
 
-__all__ = ["theory_figure"]
-
 PANELS = {
     "regret": {"gap_regret": "gap regret", "theorem": "", "reference": "reference"},
     "epochs": {"epochs": "epochs L", "epoch_bound": "the lemma's bound"},

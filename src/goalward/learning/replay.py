@@ -11,8 +11,8 @@ A frame also has its first steps one by one, up to `MOST_STEPS_OF_FRAME`, so tha
 
 Thinning
     Up to `MOST_FRAMES` epochs are kept, fewer if the states or the transitions are many. When there are more, every
-    second frame is dropped, except the first quarter, the epoch of the first goal and the longest epoch. What was seen
-    in an epoch that is dropped counts for the frame before it, so the counts of every frame are exact.
+    second frame is dropped, except the first quarter and the epoch of the first goal. What was seen in an epoch that is
+    dropped counts for the frame before it, so the counts of every frame are exact.
 """
 
 from __future__ import annotations
@@ -25,15 +25,10 @@ import numpy as np
 from goalward.acting.contract import Chunk, Plan, Policy, Task
 from goalward.acting.stop_conditions import NEVER, Ended
 from goalward.agents.base import Learner, OnlineAgent
-from goalward.agents.optimistic.common import Optimist
-from goalward.agents.ties import shares as tied_shares
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.beliefs.dirichlet import DirichletBelief
 from goalward.errors import SettingError
-from goalward.planning.evaluate import action_values
 from goalward.ssp.model import SSP
-
-__all__ = ["MOST_MODEL_NUMBERS", "Frame", "Recorder", "Replay"]
 
 MOST_FRAMES = 600
 MOST_NUMBERS = 150_000
@@ -45,8 +40,8 @@ MOST_MODEL_NUMBERS = 270_000
 """How many probabilities of planned models are kept in a replay."""
 GROWTH = 0.05
 MOST_STEPS_OF_FRAME = 1000
-Look = tuple[Bools, Bools, Floats | None, Floats | None, SSP | None]
-"""The actions played and those tied with them, unequal probabilities, values and model: see `Frame`."""
+Look = tuple[Bools, Floats | None, Floats | None, SSP | None]
+"""The actions played, unequal probabilities, values and model: see `Frame`."""
 
 
 @dataclass(eq=False)
@@ -57,8 +52,8 @@ class Frame:
     ----------
     epoch, start_step, start_episode
         Its number, counted from 0, and the steps and finished episodes before it.
-    played, tied
-        ``[S, A]``: the actions that the plan plays, and those that look equally good to the agent.
+    played
+        ``[S, A]``: the actions that the plan plays.
     shares
         The probabilities of the actions, if those that are played are not equally likely.
     values, model
@@ -78,7 +73,6 @@ class Frame:
     start_step: int
     start_episode: int
     played: Bools
-    tied: Bools
     shares: Floats | None
     values: Floats | None
     model: SSP | None
@@ -159,7 +153,7 @@ class Recorder:
         self.marks: list[tuple[Floats, Floats, Int64s]] = []
         self.steady: Plan | None = None
         self.open: Frame | None = None
-        self.first_goal = self.longest = self.most_steps = -1
+        self.first_goal = -1
         belief = getattr(agent, "belief", None)
         countable = isinstance(belief, DirichletBelief) and not belief.counts.any() and not task.costs_unknown
         self.belief = belief if countable else None
@@ -238,8 +232,6 @@ class Recorder:
         self.epoch += 1
         if self.first_goal < 0 and frame.goals:
             self.first_goal = frame.epoch
-        if frame.steps > self.most_steps:
-            self.longest, self.most_steps = frame.epoch, frame.steps
         self.keep(frame)
         while len(self.frames) > self.limit or (
             len(self.frames) > FEWEST_FRAMES
@@ -253,8 +245,7 @@ class Recorder:
 
     def keep(self, frame: Frame) -> None:
         """Keep a frame by the rule of thinning, or add what it saw to the frame before it; the first is kept."""
-        special = frame.epoch in (self.first_goal, self.longest) or frame.epoch < self.limit // 4
-        if special or frame.epoch % self.stride == 0:
+        if frame.epoch == self.first_goal or frame.epoch < self.limit // 4 or frame.epoch % self.stride == 0:
             self.frames.append(frame)
         else:
             self.frames[-1].count(frame.seen, frame.times)
@@ -265,7 +256,7 @@ class Recorder:
         # In the middle of a run the open epoch is shown as far as it has come.
         last = self.open or (frames[-1] if frames else None)
         if last is not None:
-            end: Look = (last.played, last.tied, last.shares, last.values, last.model)
+            end: Look = (last.played, last.shares, last.values, last.model)
             if self.open is not None:
                 frames.append(copy.copy(self.open))
             elif self.online is not None and self.online.current_plan() is None:
@@ -278,34 +269,20 @@ class Recorder:
 
 
 def look_at_plan(agent: Learner, plan: Plan) -> Look:
-    """Return what a plan plays, what looks equally good, unequal probabilities, its values and its model."""
+    """Return what a plan plays, unequal probabilities, its values and its model."""
     assert not isinstance(plan.policy, Policy)
     policy = np.asarray(plan.policy)
     shares = None
     if policy.dtype.kind == "f":
-        played = tied = policy > 0.0
+        played = policy > 0.0
         equal = np.ptp(np.where(played, policy, policy.max(axis=1, keepdims=True)), axis=1).max(initial=0.0) <= 1e-9
         shares = None if equal else policy
     else:
         played = np.asarray(policy[:, np.newaxis] == np.arange(agent.task.actions))
-        tied = played | ties_of(agent, plan, played)
     # Of larger models not even a dozen would fit. Models with sampled costs are not kept: the costs have no place.
     small = plan.model is not None and 12 * len(plan.model.successors) <= MOST_MODEL_NUMBERS
     values = None if plan.values is None else np.array(plan.values, dtype=np.float64)
-    return played, tied, shares, values, plan.model if small and not agent.task.costs_unknown else None
-
-
-def ties_of(agent: Learner, plan: Plan, played: Bools) -> Bools:
-    """Return the actions that tie with the one that is played, where an optimist breaks ties once for a whole plan."""
-    none = np.zeros_like(played)
-    if not isinstance(agent, Optimist) or agent.ties != "random":
-        return none
-    Q = agent.Q if plan.model is None or plan.values is None else action_values(plan.model, plan.values)
-    if Q.shape != played.shape or not np.isfinite(Q.min(axis=1)).all():
-        return none
-    tied = tied_shares(Q) > 0.0
-    # Values from elsewhere say nothing about this plan.
-    return np.asarray(tied & (played & tied).any(axis=1, keepdims=True))
+    return played, shares, values, plan.model if small and not agent.task.costs_unknown else None
 
 
 def look_at_agent(agent: OnlineAgent) -> Look:
@@ -317,4 +294,4 @@ def look_at_agent(agent: OnlineAgent) -> Look:
     for state in range(S):
         for chance in chances:
             played[state, agent.act(state, iter([chance]).__next__)] = True
-    return played, played, None, agent.values(), None
+    return played, None, agent.values(), None

@@ -26,8 +26,6 @@ from goalward.pages.watch import MOST_PAGE_STEPS, agent_document, watch_document
 from goalward.progress import hushed
 from goalward.ssp.model import SSP
 
-__all__ = ["LiveRecorder", "LiveServer", "watch_live"]
-
 ADDRESS = "127.0.0.1"
 SECONDS_BETWEEN_UPDATES = 0.3
 SECONDS_TO_WAIT = 30.0

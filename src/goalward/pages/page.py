@@ -30,8 +30,6 @@ from goalward.errors import SettingError
 from goalward.files import write_bytes
 from goalward.formatting import finite, html_text, number, visible
 
-__all__ = ["Block", "Page", "check_page_path", "script_json", "show_file"]
-
 # The template and the script of each kind of page; the script imports the others.
 KINDS = {
     "watch": ("watch.html", "watch/watch.js"),

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -28,8 +28,6 @@ from goalward.continuous.task import ContinuousPlan, TaskSpec
 from goalward.figures.styles import LineStyle, agent_styles
 from goalward.learning.run import Run
 from goalward.pages.page import Block
-
-__all__ = ["agent_facts", "plane_document"]
 
 MOST_VALUES = 400_000
 """How many values of plans a page has at most, for all agents."""
@@ -47,13 +45,7 @@ def plane_document(block: Block, world_name: str, runs: Mapping[str, Run]) -> di
     task: TaskSpec = first.agent.task
     planes: list[tuple[int, ...]] = list(combinations(range(task.dimensions), 2)) or [(0,)]
     room = MOST_VALUES // len(runs)
-    return {
-        "kind": "planes",
-        "version": __version__,
-        "title": f"{' and '.join(runs)} in {world_name}",
-        "worldName": world_name,
-        "seed": first.seed,
-        "episodes": first.episodes,
+    return run_facts("planes", runs, world_name, first.seed, first.episodes) | {
         "task": {
             "low": task.low.tolist(),
             "high": task.high.tolist(),
@@ -64,6 +56,13 @@ def plane_document(block: Block, world_name: str, runs: Mapping[str, Run]) -> di
         "planes": [{"axes": list(plane), "goal": goal_document(block, task, plane)} for plane in planes],
         "agents": [agent_document(block, label, styles[label], run, planes, room) for label, run in runs.items()],
     }
+
+
+def run_facts(kind: str, labels: Iterable[str], world_name: str, seed: int, episodes: int) -> dict[str, Any]:
+    """Return what every replay shows of its runs."""
+    title = f"{' and '.join(labels)} in {world_name}"
+    run = {"worldName": world_name, "seed": seed, "episodes": episodes}
+    return run | {"kind": kind, "version": __version__, "title": title}
 
 
 def goal_document(block: Block, task: TaskSpec, plane: tuple[int, ...]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,6 @@ from goalward.statistics import checked_level
 from goalward.studies.design import world_name
 from goalward.studies.store import NoRun, Store
 from goalward.table import Cell, Table
-
-__all__ = ["report", "report_of_folder"]
 
 MOST_RUN_CURVES = 200
 """How many curves of single runs a page has at most; its cells share them equally."""
@@ -87,21 +86,17 @@ def make_page(studies: Sequence[Results], level: float, troubles: Sequence[str] 
 def study_content(results: Results, level: float) -> dict[str, Any]:
     """Return what is read of one study: its tables and settings."""
     summary, *sweeps = summary_tables(results, level)
-    stored, planned = results.count()
-    intervals, regime = f"{100 * level:g} % ", regime_of(results)
     return {
         "design": results.design,
-        "stored": stored,
-        "planned": planned,
+        "stored": results.count()[0],
         "problems": problems(results),
-        "regime": regime,
-        "curves": ", ".join(filter(None, [band_text(results, level), regime])),
+        "curves": ", ".join(filter(None, [band_text(results, level), regime_of(results)])),
         "colours": {label: style.page_colour for label, style in styles_of(results)},
         "summaries": [
             (world, max(cell.cell.episodes for cell in cells), summary_of(summary, world))
             for world, cells in results.worlds().items()
         ],
-        "intervals": f"{intervals}t-intervals",
+        "intervals": f"{100 * level:g} % t-intervals",
         "sweeps": sweeps,
         "notes": [summary, *sweeps][-1].notes,
         "caveats": results.caveats(),
@@ -154,24 +149,16 @@ def problems(results: Results) -> list[str]:
     failed = sum(len(cell.failed) for cell in results.cells)
     damaged = sum(len(cell.damaged) for cell in results.cells)
     truncated = sum(int(cell.truncated.sum()) for cell in results.cells)
-    sentences = []
-    if stored < planned:
-        resume = " It is still running, or it was stopped; goalward run makes the others."
-        sentences.append(
-            f"This study is partial: {stored:,} of {planned:,} runs are stored.{resume * (stored + failed < planned)}"
-            " The page shows the runs that are there."
-        )
-    if failed:
-        runs, them = ("runs", "them") if failed != 1 else ("run", "it")
-        sentences.append(f"{failed:,} {runs} failed; goalward status shows why, and goalward run tries {them} again.")
-    if damaged:
-        sentences.append(f"{damaged:,} file{'s of runs are' if damaged != 1 else ' of a run is'} damaged.")
-    if truncated:
-        sentences.append(
-            f"{truncated:,} run{'s' * (truncated != 1)} did not finish all episodes. A curve ends, with a cross, where"
-            " its first run ends; means of final regrets are of the complete runs."
-        )
-    return sentences
+    resume = " It is still running, or it was stopped; goalward run makes the others."
+    sentences = {
+        f"This study is partial: {stored:,} of {planned:,} runs are stored.{resume * (stored + failed < planned)}"
+        " The page shows the runs that are there.": stored < planned,
+        f"Failed runs: {failed:,}. goalward status shows why, and goalward run tries again.": failed,
+        f"Damaged files of runs: {damaged:,}.": damaged,
+        f"Runs that did not finish all episodes: {truncated:,}. A curve ends, with a cross, where its first run ends;"
+        " means of final regrets are of the complete runs.": truncated,
+    }
+    return [sentence for sentence, holds in sentences.items() if holds]
 
 
 def cell_document(block: Block, cell: CellResults, level: float, most: int, curves: int) -> dict[str, Any]:
@@ -198,7 +185,10 @@ def facts(results: Results) -> Iterator[dict[str, Any]]:
     """Yield what is known of each agent in each world: settings, prior knowledge, what ended its epochs."""
     store = None if results.folder is None else Store.open(results.folder)
     for cell in results.cells:
-        stored = first_run(store, results, cell)
+        stored: Mapping[str, Any] = {}
+        if store is not None and len(cell.runs):
+            run = store.find(results.design.spec(cell.cell, int(cell.runs[0])).key)
+            stored = {} if isinstance(run, NoRun) else run.document
         settings, identity = stored.get("agent_settings", {}), cell.cell.agent.identity
         causes = {
             CAUSES[Ended[name]]: count for name, count in cell.ended_by.most_common() if name in Ended.__members__
@@ -215,19 +205,8 @@ def facts(results: Results) -> Iterator[dict[str, Any]]:
         }
 
 
-def first_run(store: Store | None, results: Results, cell: CellResults) -> Mapping[str, Any]:
-    """Return the document of the first stored run of a cell; empty if there is none."""
-    if store is None or not len(cell.runs):
-        return {}
-    run = store.find(results.design.spec(cell.cell, int(cell.runs[0])).key)
-    return {} if isinstance(run, NoRun) else run.document
-
-
 def study_text(results: Results) -> str:
     """Return the study file as it was run; empty if the folder does not have it."""
-    if results.folder is None:
-        return ""
-    try:
-        return Store.open(results.folder).study_text(results.design.reference)
-    except FileError:
-        return ""
+    with suppress(FileError):
+        return "" if results.folder is None else Store.open(results.folder).study_text(results.design.reference)
+    return ""

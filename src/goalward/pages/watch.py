@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from goalward import __version__
 from goalward.acting.contract import Task
 from goalward.agents.optimistic.common import Optimist
 from goalward.arrays import Bools, Floats, Int64s
@@ -19,14 +19,12 @@ from goalward.learning.regret import optimum
 from goalward.learning.replay import MOST_MODEL_NUMBERS, Frame, Replay
 from goalward.learning.run import Run
 from goalward.pages.page import Block, Page
-from goalward.pages.planes import agent_facts, plane_document
+from goalward.pages.planes import agent_facts, plane_document, run_facts
 from goalward.planning.solve import solve_all
 from goalward.settings import plain
 from goalward.ssp.layout import state_label
 from goalward.ssp.model import SSP
 from goalward.studies.rerun import kept_run, replay_of
-
-__all__ = ["agent_document", "run_labels", "watch", "watch_document"]
 
 CURVE_POINTS = 600
 MOST_PAGE_NUMBERS = 500_000
@@ -85,10 +83,8 @@ def watch(*runs: Run, labels: Sequence[str] | None = None, world: str = "") -> P
 def same_world(run: Run, other: Run) -> bool:
     """Return whether two runs are in the same world."""
     task: Any = run.agent.task
-    other_task: Any = other.agent.task
-    if run.agent.continuous or other.agent.continuous:
-        return bool(task.is_like(other_task)) and task.origin == other_task.origin
-    return bool(task.is_like(other_task)) and run.world == other.world
+    origins = [getattr(each.agent.task, "origin", None) for each in (run, other)]
+    return bool(task.is_like(other.agent.task)) and run.world == other.world and origins[0] == origins[1]
 
 
 def run_labels(names: Sequence[str]) -> list[str]:
@@ -114,13 +110,7 @@ def watch_document(
     first = next(iter(replays.values()))
     values = sum(len(replay.frames) * replay.task.states for replay in replays.values())
     room = min(MOST_MODEL_NUMBERS, max(0, MOST_PAGE_NUMBERS - values) // len(replays))
-    return {
-        "kind": "watch",
-        "version": __version__,
-        "title": f"{' and '.join(replays)} in {world_name}",
-        "worldName": world_name,
-        "seed": seed,
-        "episodes": episodes,
+    return run_facts("watch", replays, world_name, seed, episodes) | {
         "world": world_document(block, world, first.task),
         "agents": [
             agent_document(block, label, styles[label], replay, room, MOST_PAGE_STEPS // len(replays), truncation)
@@ -131,36 +121,30 @@ def watch_document(
 
 def world_document(block: Block, world: SSP | None, task: Task) -> dict[str, Any]:
     """Return a world with its optimal values, for drawing it and for planning in it; without a model, its task."""
+    name_state: Callable[[int], str]
+    name_action: Callable[[int], str]
     name_state, name_action = (str, str) if task.encoding is None else (task.encoding.name, task.encoding.action_name)
-    actions = [name_action(action) for action in range(task.actions)]
-    document: dict[str, Any] = {
+    if world is not None:
+        name_state, name_action = partial(state_label, world), world.action_name
+    names = [name_action(action) for action in range(task.actions)]
+    return {
         "states": task.states,
         "actions": task.actions,
         "start": task.initial_state,
         "costs": block.put(task.costs if world is None else world.costs, "f8"),
         "stateNames": [name_state(state) for state in range(task.states)],
-        "actionNames": actions,
-        "actionMarks": actions,
-        "layout": None,
-        "truth": None,
-        "canPlan": False,
-    }
-    if world is None:
-        return document
-    return document | {
-        "stateNames": [state_label(world, state) for state in range(world.states)],
-        "actionNames": [world.action_name(action) for action in range(world.actions)],
-        "actionMarks": action_marks(world),
-        "layout": None if world.layout is None else world.layout.fields(),
-        "truth": {
+        "actionNames": names,
+        "actionMarks": names if world is None else action_marks(world),
+        "layout": None if world is None or world.layout is None else world.layout.fields(),
+        "canPlan": world is not None and world.states <= MOST_STATES_TO_PLAN,
+        "truth": None if world is None else {
             "indptr": block.put(world.indptr, "u4"),
             "successors": block.put_integers(world.successors),
             "probabilities": block.put(world.probabilities, "f8"),
             "values": block.put(solve_all(world).values, "f8"),
             "gaps": block.put(optimum(world).gaps, "f8"),
         },
-        "canPlan": world.states <= MOST_STATES_TO_PLAN,
-    }
+    }  # fmt: skip
 
 
 def agent_document(
@@ -200,7 +184,7 @@ def curve_document(block: Block, replay: Replay) -> dict[str, Any]:
 
 
 def frames_document(block: Block, frames: Sequence[Frame], task: Task, shown_steps: int) -> dict[str, Any]:
-    """Return frames as columns; played and tied actions are bits, row after row."""
+    """Return frames as columns; played actions are bits, row after row."""
     size = len(frames)
     paths = [frame.path[: max(1, shown_steps // max(size, 1))] for frame in frames]
     columns = {
@@ -217,7 +201,6 @@ def frames_document(block: Block, frames: Sequence[Frame], task: Task, shown_ste
         "count": size,
         **columns,
         "played": block.put(bits(frame.played for frame in frames), "u1"),
-        "tied": block.put(bits(frame.tied for frame in frames), "u1"),
         "values": stacked(block, [frame.values for frame in frames]),
         "shares": stacked(block, [frame.shares for frame in frames], [frame.played / 1.0 for frame in frames]),
         "transitions": {"rows": block.put_integers(seen // goal), "successors": block.put_integers(seen % goal)},

@@ -108,11 +108,9 @@ function leastTried(replay) {
   let least = null;
   for (let state = world.start; state !== world.states && !passed.has(state);) {
     passed.add(state);
-    const first = state * world.actions;
-    const action = Array.from({ length: world.actions }, (_, each) => each).find((each) => replay.plays(first + each));
-    const onward = action !== undefined && replay.imagined(first + action).successors.find(([successor]) => successor !== state);
+    const pair = state * world.actions + (replay.actionsOf(state)[0] ?? NaN);
+    const onward = pair >= 0 && replay.imagined(pair).successors.find(([successor]) => successor !== state);
     if (!onward) break;
-    const pair = first + action;
     if (!least || replay.visits[pair] < replay.visits[least.pair]) least = { pair, state, successor: onward[0], chance: onward[1] };
     [state] = onward;
   }

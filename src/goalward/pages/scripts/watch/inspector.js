@@ -53,7 +53,7 @@ export class CellView {
       if (costs[row] === Infinity) continue; // not available; an unknown cost is NaN
       const name = el("button", { type: "button", class: "row-button", "aria-pressed": String(action === chosen), onclick: () => this.chooseAction(action),
         onpointerenter: () => this.hover(action), onpointerleave: () => this.hover(null), onfocus: () => this.hover(action), onblur: () => this.hover(null) },
-        actionNames[action], replay.plays(row) ? el("span", { class: "tag" }, "plan") : replay.ties(row) ? el("span", { class: "tag faint" }, "tied") : null);
+        actionNames[action], replay.plays(row) ? el("span", { class: "tag" }, "plan") : null);
       const cells = [name, whole(replay.visits[row]), number(planValue(replay, model, row))];
       if (truth) cells.push(truth.gaps[row] > 0 && truth.gaps[row] < 0.001 ? "< 0.001" : number(truth.gaps[row]));
       rows.push(cells);

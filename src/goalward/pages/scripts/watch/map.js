@@ -176,9 +176,9 @@ class DrawnMap {
   }
 
   // `colour` is [r, g, b] or a class name for a state without a number.
-  paint(state, colour, text, played, tied) {
+  paint(state, colour, text, played) {
     const cell = this.cells[state];
-    const key = `${colour}|${text}|${played}|${tied}`;
+    const key = `${colour}|${text}|${played}`;
     if (this.shown[state] === key) return;
     this.shown[state] = key;
     const solid = Array.isArray(colour);
@@ -194,7 +194,7 @@ class DrawnMap {
     cell.group.dataset.actions = played.join(" ");
     const names = played.map((action) => this.world.actionNames[action]).join(" or ");
     cell.group.setAttribute("aria-label", `${cell.name}${this.pits.has(state) ? ", a pit" : ""}: ${[names || "no action", text].filter(Boolean).join(", ")}`);
-    if (cell.arrows) this.paintArrows(cell, played, tied, ink);
+    if (cell.arrows) this.paintArrows(cell, played, ink);
     if (cell.marks) {
       const marked = played.filter((action) => !cell.arrows || this.directions[action] === undefined);
       const words = marked.map((action) => this.world.actionNames[action].replace("give up", "↺")).join("/");
@@ -204,13 +204,12 @@ class DrawnMap {
     }
   }
 
-  paintArrows(cell, played, tied, ink) {
-    const alone = played.length === 1 && tied.length <= 1;
+  paintArrows(cell, played, ink) {
+    const alone = played.length === 1;
     const size = !this.hasText ? 1.5 : alone ? 1 : 0.85;
     cell.arrows.forEach((arrow, action) => {
       if (this.directions[action] === undefined) return;
-      const plays = played.includes(action);
-      const look = plays || tied.includes(action) ? `${alone}${plays}${ink}` : "";
+      const look = played.includes(action) ? `${alone}${ink}` : "";
       if (arrow.look === look) return;
       arrow.look = look;
       if (!look) {
@@ -221,7 +220,6 @@ class DrawnMap {
       arrow.setAttribute("d", shape);
       arrow.setAttribute("visibility", "visible");
       arrow.setAttribute("fill", ink);
-      arrow.setAttribute("opacity", plays ? 1 : 0.42);
       arrow.setAttribute("transform", `${cell.centre} rotate(${this.directions[action]}) scale(${size})`);
     });
   }

@@ -136,27 +136,21 @@ export class Replay {
     return total;
   }
 
-  isSet(bits, frame, pair) {
-    return (bits[frame * this.width + (pair >> 3)] >> (pair & 7)) & 1;
-  }
-
   plays(pair, frame = this.frame) {
-    return this.isSet(this.frames.played, frame, pair);
+    return (this.frames.played[frame * this.width + (pair >> 3)] >> (pair & 7)) & 1;
   }
 
-  ties(pair, frame = this.frame) {
-    return this.isSet(this.frames.tied, frame, pair);
+  // The actions that the plan plays in a state.
+  actionsOf(state, frame = this.frame) {
+    const actions = [];
+    for (let action = 0; action < this.world.actions; action += 1) if (this.plays(state * this.world.actions + action, frame)) actions.push(action);
+    return actions;
   }
 
   // The probability of playing an action under the current plan.
   share(pair) {
     if (this.frames.shares) return this.frames.shares[this.frame * this.pairs + pair];
-    if (!this.plays(pair)) return 0;
-    const { actions } = this.world;
-    const first = pair - (pair % actions);
-    let played = 0;
-    for (let action = 0; action < actions; action += 1) played += this.plays(first + action);
-    return 1 / played;
+    return this.plays(pair) ? 1 / this.actionsOf(Math.floor(pair / this.world.actions)).length : 0;
   }
 
   value(state, frame = this.frame) {
@@ -306,23 +300,13 @@ export class Replay {
     return played;
   }
 
-  // Whether the plan does the same in a state as in the frame before.
-  sameAs(frame, other, state) {
-    for (let action = 0; action < this.world.actions; action += 1) {
-      const pair = state * this.world.actions + action;
-      if (this.plays(pair, frame) !== this.plays(pair, other)) return false;
-    }
-    return true;
-  }
-
   actionsAt(state, frame = this.frame) {
-    const { actions, actionNames } = this.world;
-    return actionNames.filter((_, action) => this.plays(state * actions + action, frame)).join(" or ");
+    return this.actionsOf(state, frame).map((action) => this.world.actionNames[action]).join(" or ");
   }
 
   // Moments worth a look, each as [frame, offset, what happened].
   events(unfinished) {
-    const { goals, steps } = this.frames;
+    const { goals } = this.frames;
     const events = [];
     const first = goals.findIndex((count) => count > 0);
     if (first >= 0) {
@@ -330,13 +314,11 @@ export class Replay {
       const arrival = Array.from({ length: this.pathLength(first) }, (_, index) => index).find((index) => this.stepAt(first, index).successor === states);
       events.push([first, arrival === undefined ? 0 : arrival + 1, "first goal"]);
     }
-    let [longest, change] = [0, 0];
+    let change = 0;
     for (let frame = 1; frame < this.last; frame += 1) {
-      if (steps[frame] > steps[longest]) longest = frame;
-      if (!this.sameAs(frame, frame - 1, this.world.start)) change = frame;
+      if (this.actionsAt(this.world.start, frame) !== this.actionsAt(this.world.start, frame - 1)) change = frame;
     }
     if (change) events.push([change, 0, `last change of the plan at the start, to ${this.actionsAt(this.world.start, change)}`]);
-    if (this.last > 0) events.push([longest, 0, `longest ${this.unit}: ${steps[longest].toLocaleString("en-US")} steps`]);
     events.push([this.last, 0, unfinished ? "now" : "end of the run"]);
     return events.sort(([one], [other]) => one - other);
   }

@@ -156,8 +156,6 @@ class WatchPage extends AgentsPage {
     if (this.replays.some((replay) => replay.canSlip)) signs.push(["slip: the step did not do what it usually does", "path", { class: "slip-sign", d: "M1,8H15" }]);
     if (this.places.kind === "graph") signs.push(["dark: where the plan's actions have led so far", "path", { class: "edge", d: "M1,12Q8,0 15,8" }], ["faint: where actions can lead in truth", "path", { class: "edge", opacity: 0.3, d: "M1,12Q8,0 15,8" }]);
     signs.push(["on the slider: an episode ends", "path", { class: "episode-sign", d: "M8,2V14" }]);
-    const tied = this.replays.some((replay) => replay.frames.tied.some((bits, place) => bits !== replay.frames.played[place]));
-    if (tied) signs.push(["pale: looks equally good to the agent", "path", { class: "edge", opacity: 0.42, d: "M2,8H13M9,4L13,8L9,12" }]);
     this.scaleBar = new ScaleBar(...signs.map(([text, tag, shape]) =>
       el("span", {}, tag ? svg("svg", { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true" }, svg(tag, shape)) : null, text)));
     return this.scaleBar.host;
@@ -474,21 +472,12 @@ class WatchPage extends AgentsPage {
       const replanned = layer === "replanned" ? this.whatIf.plans?.[place] : null;
       const edges = [];
       for (let state = 0; state < states; state += 1) {
-        let [played, tied] = [[], []];
-        if (layer === "replanned") {
-          if (replanned?.policy[state] >= 0) played = [replanned.policy[state]];
-        } else {
-          for (let action = 0; action < actions; action += 1) {
-            const pair = state * actions + action;
-            if (replay.plays(pair)) played.push(action);
-            if (replay.ties(pair)) tied.push(action);
-          }
-        }
+        const played = layer !== "replanned" ? replay.actionsOf(state) : replanned?.policy[state] >= 0 ? [replanned.policy[state]] : [];
         const amount = amountIn(layer, this.world, replay, replanned, state);
         const walled = this.whatIf.walls.has(state) && layer === "replanned";
         const bare = walled ? "wall" : Number.isNaN(amount) ? "none" : amount === Infinity ? "lost" : layer === "visits" && amount === 0 ? "unseen" : null;
         const text = walled ? "" : Number.isNaN(amount) ? "" : layer === "visits" ? shortCount(amount) : cellNumber(amount, scale.high);
-        map.paint(state, bare ?? scale.colour(scale.share(amount)), text, walled ? [] : played, tied);
+        map.paint(state, bare ?? scale.colour(scale.share(amount)), text, walled ? [] : played);
         if (this.places.kind === "graph" && !walled) {
           for (const action of played) {
             const row = state * actions + action;
@@ -518,7 +507,7 @@ class WatchPage extends AgentsPage {
   hover(place, state, wanted = null) {
     const replay = this.replays[place];
     const { actions } = this.world;
-    const planned = Array.from({ length: actions }, (_, each) => each).find((each) => state !== null && replay.plays(state * actions + each));
+    const [planned] = state === null ? [] : replay.actionsOf(state);
     // The arrow that is shown is the one that is explained.
     const action = wanted ?? (this.view.layer === "replanned" ? this.whatIf.plans?.[place]?.policy[state] : planned) ?? -1;
     if (state === null || action < 0) {
@@ -545,7 +534,7 @@ class WatchPage extends AgentsPage {
     let action = this.view.action === "" ? NaN : Number(this.view.action);
     const { actions, costs } = this.world;
     if (!(action >= 0 && action < actions && costs[state * actions + action] !== Infinity)) {
-      action = Array.from({ length: actions }, (_, each) => each).find((each) => this.replays[this.of].plays(state * actions + each)) ?? 0;
+      [action] = [...this.replays[this.of].actionsOf(state), 0];
     }
     this.ofChoice?.show(String(this.of));
     this.cellView.show(this.of, state, action);
