@@ -298,25 +298,22 @@ def value_of(space: Space, number: int) -> Any:
 def text_of(value: Any) -> str:
     """Return a value of a finite space as a text."""
     if isinstance(value, dict):
-        texts = {name: text_of(part) for name, part in value.items()}
-        return ", ".join(
-            f"{name} ({text})" if isinstance(value[name], dict) else f"{name} {text}" for name, text in texts.items()
-        )
+        forms = {name: "{} ({})" if isinstance(part, dict) else "{} {}" for name, part in value.items()}
+        return ", ".join(forms[name].format(name, text_of(part)) for name, part in value.items())
     if isinstance(value, tuple | np.ndarray):
-        return f"({', '.join(map(text_of, value if isinstance(value, tuple) else value.ravel()))})"
+        return f"({', '.join(map(text_of, np.ravel(value) if isinstance(value, np.ndarray) else value))})"
     return str(value)
 
 
 def description(space: Space) -> str:
     """Return the values of a finite space in words."""
+    if "parts" in space:
+        parts = ", ".join(f"{name}: {description(part)}" for name, part in parts_of(space))
+        return f"a {space['kind']} of ({parts})"
     if space["kind"] == "discrete":
         return f"an integer in {space['start']}..{space['start'] + space['n'] - 1}"
-    if space["kind"] == "array":
-        ranges = [f"{start}..{start + n - 1}" for n, start in zip(space["n"], space["start"], strict=True)]
-        shown = ", ".join(ranges[:6]) + (", ..." if len(ranges) > 6 else "")
-        return f"integers of shape {tuple(space['shape'])} in {shown}"
-    parts = ", ".join(f"{name}: {description(part)}" for name, part in parts_of(space))
-    return f"a {space['kind']} of ({parts})"
+    ranges = [f"{start}..{start + n - 1}" for n, start in zip(space["n"], space["start"], strict=True)]
+    return f"integers of shape {tuple(space['shape'])} in {', '.join(ranges[:6])}{', ...' * (len(ranges) > 6)}"
 
 
 def hashable_form(value: Any, name: str = "observation") -> str:

@@ -468,21 +468,22 @@ class ModelWorld(World[Task, Plan]):
         self.ssp = self.model = self.graph = ssp
         self.known = Task.of(ssp, 1)
         self.noise_form: Floats | None = None
-        if costs == "hidden" or noise is not None:
-            learnt = np.isfinite(ssp.costs)
-            if ssp.give_up is not None:
-                learnt[:, ssp.give_up] = False
-            least, largest = ssp.costs[learnt].min(), ssp.costs[learnt].max()
-            least, largest = (0.0, 2.0 * largest) if noise == "uniform" else (least, largest)
-            low, high = (0.0, largest) if cost_range is None else checked_range(cost_range)
-            if least < low or largest > high:
-                raise CostError(
-                    f"what is paid lies in {least:g}..{largest:g}; cost_range is {cost_range!r} and must contain it"
-                )
-            self.known = replace(self.known, costs=np.where(learnt, np.nan, ssp.costs), cost_range=cost_range)
-            if noise is not None:
-                ends = (low, high) if noise == "bernoulli" else (0.0, 0.0)
-                self.noise_form = np.array([*ends, -1 if ssp.give_up is None else ssp.give_up], dtype=np.float64)
+        if costs == "known" and noise is None:
+            return
+        learnt = np.isfinite(ssp.costs)
+        learnt[:, ssp.actions if ssp.give_up is None else ssp.give_up :] = False
+        least, largest = ssp.costs[learnt].min(), ssp.costs[learnt].max()
+        if noise == "uniform":
+            least, largest = 0.0, 2.0 * largest
+        low, high = (0.0, largest) if cost_range is None else checked_range(cost_range)
+        if least < low or largest > high:
+            raise CostError(
+                f"what is paid lies in {least:g}..{largest:g}; cost_range is {cost_range!r} and must contain it"
+            )
+        self.known = replace(self.known, costs=np.where(learnt, np.nan, ssp.costs), cost_range=cost_range)
+        if noise is not None:
+            ends = (low, high) if noise == "bernoulli" else (0.0, 0.0)
+            self.noise_form = np.array([*ends, -1 if ssp.give_up is None else ssp.give_up], dtype=np.float64)
 
     def task(self, episodes: int, resumed: Task | None = None) -> Task:
         return replace(self.known, episodes=episodes)

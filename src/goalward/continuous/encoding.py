@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,22 +32,17 @@ def checked_point(value: Any, dimensions: int, name: str = "state") -> Floats:
     return point
 
 
-def acrobot_state(observation: Any) -> Floats:
-    """Return the angles and speeds of an observation, which has the cosines and sines of the angles."""
-    cos1, sin1, cos2, sin2, speed1, speed2 = checked_point(observation, 6, "observation")
-    return np.array([np.arctan2(sin1, cos1), np.arctan2(sin2, cos2), speed1, speed2])
-
-
-def pendulum_state(observation: Any) -> Floats:
-    """Return the angle and the speed of an observation, which has the cosine and sine of the angle."""
-    cosine, sine, speed = checked_point(observation, 3, "observation")
-    return np.array([np.arctan2(sine, cosine), speed])
+def with_angles(observation: Any, angles: int) -> Floats:
+    """Return the state of an observation that begins with the cosine and the sine of some angles; speeds follow."""
+    numbers = checked_point(observation, 3 * angles, "observation")
+    pairs = numbers[: 2 * angles].reshape(-1, 2)
+    return np.append(np.arctan2(pairs[:, 1], pairs[:, 0]), numbers[2 * angles :])
 
 
 STATE_FUNCTIONS: dict[str, StateFunction] = {
     "observation": np.asarray,
-    "acrobot": acrobot_state,
-    "pendulum": pendulum_state,
+    "acrobot": partial(with_angles, angles=2),
+    "pendulum": partial(with_angles, angles=1),
 }
 """Functions that files refer to by name; "function" stands for the user's own."""
 

@@ -38,17 +38,8 @@ from goalward.acting.model_world import policy_of, unavailable
 from goalward.acting.stepping import SteppingStage
 from goalward.acting.stop_conditions import TableStop
 from goalward.arrays import Floats
-from goalward.environments.goal_and_cost_rules import (
-    ENDS,
-    NO_GOAL,
-    Outcome,
-    changing_wrapper,
-    check_has_goal,
-    cost_rule,
-    goal_rule,
-    known_goal,
-    name_of,
-)
+from goalward.environments import goal_and_cost_rules as rules
+from goalward.environments.goal_and_cost_rules import Outcome, known_goal, name_of
 from goalward.environments.spaces import check_environment, checked_step, encoding_of, first_observation
 from goalward.environments.tables import costs_of, has_table, read_table, start_states, table_model
 from goalward.errors import CostError, EndlessRunError, SettingError
@@ -117,14 +108,16 @@ class Environment(World[Task, Plan]):
         # An environment without spaces follows the plain contract: terminated is the goal.
         plain = goal is None and preset is None and not hasattr(environment, "observation_space")
         if goal is None and preset is None and not plain:
-            check_has_goal(environment)
-        model = model_of(environment) if key is None and goal is None and cost is None else None
+            rules.check_has_goal(environment)
+        carried = getattr(getattr(environment, "unwrapped", environment), "ssp", None)
+        bare = key is None and goal is None and cost is None and not rules.changing_wrapper(environment)
+        model = carried if isinstance(carried, SSP) and bare else None
         known = None if task is None else replace(task.checked(), episodes=1)
         sized = model or known
         self.numbered = encoding_of(environment, key, max_states, None if sized is None else sized.costs.shape)
-        self.goal = ENDS if plain else goal_rule(goal, environment)
+        self.goal = rules.ENDS if plain else rules.goal_rule(goal, environment)
         pays_reward = model is not None or (known is not None and cost is None and preset is None)
-        self.cost = cost_rule("reward" if pays_reward else cost)
+        self.cost = rules.cost_rule("reward" if pays_reward else cost)
         self.checks_costs = model is not None or task is not None  # the costs of a table are means
         self.ended: int | None = None  # the state that stands for the end of an episode away from the goal
         self.start: int | None = None  # the state in which episodes start, if they draw their first observation
@@ -278,7 +271,7 @@ class FirstEpisodes:
 
     def __init__(self, world: Environment):
         self.world, self.left = world, FIRST_EPISODES
-        self.always_reached, self.always_rewarded = True, world.cost == cost_rule(None)
+        self.always_reached, self.always_rewarded = True, world.cost == rules.cost_rule(None)
 
     def judged(self, outcome: Outcome, reached: bool, over: bool) -> bool:
         """Count a step; return whether the first episodes are over, with an error if there is no goal."""
@@ -292,12 +285,12 @@ class FirstEpisodes:
             raise SettingError(
                 f"each of the first {FIRST_EPISODES} steps of {name} reached the goal, {goal}, although the episode was"
                 " not over; pass a rule that holds only where the task is done, such as goal=lambda step:"
-                f' step.info["is_success"].{f" {NO_GOAL}" if self.always_rewarded else ""}'
+                f' step.info["is_success"].{f" {rules.NO_GOAL}" if self.always_rewarded else ""}'
             )
         if self.always_rewarded:
             raise SettingError(
-                f"{name} rewarded every step of its first {FIRST_EPISODES} episodes. {NO_GOAL}. If its goal really is"
-                f" {goal}, pass cost=1.0 to learn the shortest way there"
+                f"{name} rewarded every step of its first {FIRST_EPISODES} episodes. {rules.NO_GOAL}. If its goal"
+                f" really is {goal}, pass cost=1.0 to learn the shortest way there"
             )
         return True
 
@@ -326,9 +319,3 @@ def with_restarts(task: Task, cost: float, start: int | None) -> Task:
         return replace(task, costs=costs, give_up=A)
     costs[start, 0] = 0.0
     return replace(task, costs=costs, initial_state=start, give_up=A)
-
-
-def model_of(environment: Any) -> SSP | None:
-    """Return the model that an environment carries, unless a wrapper may change what its steps return."""
-    model = getattr(getattr(environment, "unwrapped", environment), "ssp", None)
-    return model if isinstance(model, SSP) and not changing_wrapper(environment) else None

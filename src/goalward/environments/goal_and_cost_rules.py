@@ -125,7 +125,9 @@ def cost_rule(rule: object) -> CostRule:
     if callable(rule):
         return CostRule(rule)
     if isinstance(rule, str | None):
-        return CostRule(named("rule for costs", rule or "penalty", {"penalty": penalty, "reward": minus_reward}))
+        return CostRule(
+            named("rule for costs", rule or "penalty", {"penalty": penalty, "reward": lambda outcome: -outcome.gain})
+        )
     fixed = checked_number("cost", rule, note=", what every step costs; or 'penalty', 'reward'")
     return CostRule(lambda outcome: fixed, fixed)
 
@@ -134,10 +136,6 @@ def named(kind: str, name: str, rules: dict[str, T]) -> T:
     if name not in rules:
         raise UnknownNameError(kind, name, rules)
     return rules[name]
-
-
-def minus_reward(outcome: Outcome) -> float:
-    return -outcome.gain
 
 
 def penalty(outcome: Outcome) -> float:
@@ -153,8 +151,9 @@ def known_goal(environment: Any) -> GoalRule | None:
         # Observations below a wrapper may not be cells: then look where the agent really is.
         where = (lambda outcome: int(bare.s)) if changing_wrapper(environment) else lambda outcome: outcome.next_state
         return GoalRule(lambda outcome: where(outcome) in goals, "the cells G of the map")
-    if name in ("CliffWalkingEnv", "TaxiEnv", "MountainCarEnv", "AcrobotEnv") and keeps_endings(environment):
-        return ENDS
+    if name in ("CliffWalkingEnv", "TaxiEnv", "MountainCarEnv", "AcrobotEnv"):
+        # Unless a wrapper can end an episode: its steps do not pass through Gymnasium's own classes alone.
+        return ENDS if all(in_gymnasium(definer(layer, "step")) for layer in wrappers(environment)) else None
     if hasattr(bare, "ssp"):
         return GoalRule(lambda outcome: outcome.terminated and outcome.info.get("goal", True), "the goal of the model")
     return None
@@ -183,11 +182,6 @@ def name_of(environment: Any) -> str:
 def changing_wrapper(environment: Any) -> str | None:
     """Return the outermost wrapper's name that may change observations, actions, rewards or ends, or None."""
     return next((type(layer).__name__ for layer in wrappers(environment) if not is_passive(layer)), None)
-
-
-def keeps_endings(environment: Any) -> bool:
-    """Return whether no wrapper can end an episode: all steps pass through Gymnasium's own classes."""
-    return all(in_gymnasium(definer(layer, "step")) for layer in wrappers(environment))
 
 
 def wrappers(environment: Any) -> Iterator[Any]:

@@ -24,16 +24,9 @@ import numpy as np
 
 from goalward.acting.encoding import Encoding
 from goalward.arrays import Floats
+from goalward.environments import goal_and_cost_rules as rules
 from goalward.environments.by_name import make_environment
-from goalward.environments.goal_and_cost_rules import (
-    CostRule,
-    GoalRule,
-    Outcome,
-    changing_wrapper,
-    cost_rule,
-    goal_rule,
-    name_of,
-)
+from goalward.environments.goal_and_cost_rules import CostRule, GoalRule, Outcome, changing_wrapper, name_of
 from goalward.environments.spaces import ACTION_NAMES, encoding_of, first_observation, space_of
 from goalward.errors import ModelError, SettingError, ShapeError
 from goalward.ssp.layout import GridLayout
@@ -73,7 +66,7 @@ def from_gymnasium(env: Any, *, goal: Any = None, cost: Any = None) -> SSP:
     ssp = getattr(bare, "ssp", None)
     if isinstance(ssp, SSP):
         return ssp
-    return table_model(environment, goal_rule(goal, environment), cost_rule(cost))
+    return table_model(environment, rules.goal_rule(goal, environment), rules.cost_rule(cost))
 
 
 def to_gymnasium(ssp: SSP) -> Any:

@@ -53,15 +53,6 @@ class Checkpoint:
                         " this one to start from scratch"
                     )
 
-    @property
-    def starts_episode(self) -> bool:
-        """Whether the saved run can only be resumed with a new episode."""
-        return self.saved is not None and self.saved["position"] is None
-
-    @property
-    def steps(self) -> int:
-        return 0 if self.saved is None else int(self.saved["ledger"]["total_steps"])
-
     def agent(self, agent: Learner) -> Learner:
         """Return the saved agent, on its own task."""
         assert self.saved is not None

@@ -198,9 +198,10 @@ class Loop:
         if path is not None:
             run = run_of(agent, target.model, episodes, self.seed, resume)
             self.checkpoint = Checkpoint(path, options.get("every", 60.0), run)
-            if self.checkpoint.starts_episode:
+            saved = self.checkpoint.saved
+            if saved is not None and saved["position"] is None:  # an environment: it starts a new episode
                 agent, resume = self.checkpoint.agent(agent), True
-                stage_seed = run_seed(self.seed, "checkpoint", self.checkpoint.steps)  # not the draws of the start
+                stage_seed = run_seed(self.seed, "checkpoint", int(saved["ledger"]["total_steps"]))
         best = None if target.model is None else known_optimum(target.model)
         gaps, self.optimal_value = (None, np.nan) if best is None else (best.gaps, best.value)
         task = target.task(episodes, agent.task if resume else None)
