@@ -75,6 +75,11 @@ def with_margin(interval: Interval) -> str:
     return f"{value} ± {reach}" if centred else f"{value} [{low}, {high}]"
 
 
+def plural(count: int, noun: str) -> str:
+    """Write a number of things: 1 run, 2,000 runs."""
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
 def duration(seconds: float) -> str:
     """Write a length of time: 0.4 s, 1 min 15 s, 2 h 5 min."""
     whole = round(seconds)

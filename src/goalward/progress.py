@@ -8,6 +8,7 @@ prints a line every ten seconds. In Python `learn` opens one in a terminal or a 
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import threading
 import time
@@ -54,23 +55,18 @@ class Phase:
         """Note how far it is."""
         self.done, self.second = done, second
 
-    def counts(self, now: float) -> list[str]:
-        """Return what is done and, once something is, how long the rest may take."""
+    def line(self, now: float) -> str:
+        """Return what is being done, how far it is and, once something is done, how long the rest may take.
+
+        >>> Phase("psrl learns", 10, "episodes", "steps", 4, 1200, began=0.0).line(8.0)
+        'psrl learns: 4 of 10 episodes, 1,200 steps, about 12 s left'
+        """
         of = "" if self.unit.startswith("%") else f" of {self.total:,}"
         counts = [f"{self.done:,}{of} {self.unit}"] if self.total else []
         counts += [f"{self.second:,} {self.second_unit}"] if self.second else []
         if 0 < self.done < self.total:
             proportional = (now - self.began) * (self.total - self.done) / self.done
             counts.append(f"about {duration(proportional if self.seconds_left is None else self.seconds_left)} left")
-        return counts
-
-    def line(self, now: float) -> str:
-        """Return what is being done and how far it is.
-
-        >>> Phase("psrl learns", 10, "episodes", "steps", 4, 1200, began=0.0).line(8.0)
-        'psrl learns: 4 of 10 episodes, 1,200 steps, about 12 s left'
-        """
-        counts = self.counts(now)
         own = f"{self.text}: {', '.join(counts)}" if counts else self.text
         return "; ".join([own, *(self.parts() if self.parts else [])])
 
@@ -185,16 +181,17 @@ class NotebookLine:
 
 
 def bar_table(phases: list[Phase], now: float) -> Table:
-    """Return a row for each phase: its text, a bar, and how far it is."""
+    """Return a line for each phase: what is being done, how far it is, and a bar if there is room for one."""
     from rich.progress_bar import ProgressBar
     from rich.table import Table
     from rich.text import Text
 
+    texts = [Text(visible(entry.line(now)), no_wrap=True, overflow="ellipsis") for entry in phases]
+    room = shutil.get_terminal_size().columns - max(map(len, texts)) - 2
     table = Table.grid(padding=(0, 1))
-    for entry in phases:
-        note = ", ".join([*entry.counts(now), *(entry.parts() if entry.parts else [])])
-        bar = ProgressBar(entry.total or None, entry.done, width=30, pulse=not entry.total, animation_time=now)
-        table.add_row(Text(visible(entry.text)), bar, Text(visible(note)))
+    for entry, text in zip(phases, texts, strict=True):
+        bar = ProgressBar(entry.total or None, entry.done, width=min(room, 30), pulse=not entry.total)
+        table.add_row(text, *[bar] * (room >= 10))
     return table
 
 

@@ -250,7 +250,7 @@ def test_a_world_with_a_pit_has_an_answer(run, tmp_path):
     assert "goal_first=True" in err
     code, out, _ = run("solve", model, "--goal-first")
     assert code == 0
-    assert "goal reached      with probability 0.75, proved" in out
+    assert "goal probability   0.75, proved" in out
     assert "lost              1 of 2 states" in out
     code, out, _ = run("solve", model, "--goal-first", "--format", "json")
     assert [state["goal_probability"] for state in json.loads(out)["states"]] == [0.75, 0.0]

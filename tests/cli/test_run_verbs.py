@@ -171,7 +171,7 @@ def test_runs_of_no_study_are_counted_and_removed(run, store, folder) -> None:
     left[0].write_bytes(b"rubbish")
     code, out, _ = run("status", "results/small")
     assert code == 1
-    assert "12 runs belong to no study; goalward status results/small --prune deletes them" in out
+    assert "12 runs of no study; goalward status results/small --prune deletes them" in out
     before = export_table(store)
     code, out, _ = run("status", "results/small", "--prune", "--yes")
     assert (code, out.split()) == (

@@ -133,7 +133,7 @@ def test_status_names_damaged_files_and_changes_nothing(run, folder):
     code, out, _ = run("status", "results/small", "--check")
     assert code == 1
     assert "11 of 12 runs stored and sound" in out
-    assert "1 damaged files\n  file" in out
+    assert "1 damaged file\n  file" in out
     assert {path: path.stat().st_mtime_ns for path in store.folder.rglob("*")} == before
     code, out, _ = run("run", "small.toml", "--workers", "1")
     assert (code, "12 of 12 runs are stored in results/small" in out) == (0, True)

@@ -76,7 +76,7 @@ def test_facts_of_a_model_with_missing_actions_and_free_loops():
     ]
     world = gw.SSP.from_transitions(steps, goals=["end"])
     facts = texts(verbs.model_facts(world))
-    assert facts["actions"] == "2: go, leave (1 pairs not available)"
+    assert facts["actions"] == "2: go, leave (1 pair not available)"
     assert facts["costs"] == "0 to 2.5"
     assert texts(verbs.structure_facts(world, gw.structure(world)))["zero-cost loops"] == "1: {a; b}"
 

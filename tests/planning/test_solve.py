@@ -274,7 +274,7 @@ def test_tolerances_out_of_range(tolerance: float) -> None:
 
 
 def test_a_start_that_cannot_reach_the_goal() -> None:
-    with pytest.raises(UnreachableGoalError, match=r"from the initial state trap \(1 of 4 .*with_initial_state"):
+    with pytest.raises(UnreachableGoalError, match=r"from the initial state trap \(1 of 4 .*goal_first=True"):
         gw.solve(GAMBLE.with_initial_state(3))
 
 

@@ -11,17 +11,15 @@ from collections.abc import Sequence
 
 # Importing a module registers its verbs; --help lists them in this order.
 from goalward.cli import learn, world, study, paper, installation  # noqa: F401  isort: skip
-from goalward.cli.app import app
+from goalward.cli.app import app, one_line
 from goalward.errors import GoalwardError
 from goalward.files import reason
-from goalward.formatting import visible
 from goalward.signals import check_interrupt
 from goalward.studies.children import use_one_thread
 from goalward.user_code import place_of
 
 BUG = 70
 """The exit code of errors that should not happen."""
-LONGEST_MESSAGE = 1_500
 # What Python says when a thread or a library does not fit into the memory that the system grants.
 TOO_LITTLE_MEMORY = ("can't start new thread", "failed to map segment")
 
@@ -61,10 +59,3 @@ def explained(error: Exception) -> tuple[str, int]:
     elif not any(part in str(error) for part in TOO_LITTLE_MEMORY):
         return f"a bug in goalward ({type(error).__name__}: {text}); please report it with the output of --debug", BUG
     return f"the system refused: {text}; --debug shows where", 2
-
-
-def one_line(text: str) -> str:
-    """Return a message as one line of bounded length, without characters that a terminal would obey."""
-    line = visible(" ".join(text.split()))
-    half = LONGEST_MESSAGE // 2
-    return line if len(line) <= LONGEST_MESSAGE else f"{line[:half]} ... {line[-half:]}"

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from goalward import __version__
-from goalward.cli.app import Format, app, show
+from goalward.cli import options
+from goalward.cli.app import app, show
 from goalward.errors import UnknownNameError
 from goalward.table import Table
 
@@ -25,7 +26,7 @@ PACKAGES = ("numpy", "scipy", "numba", "pyarrow", "pydantic", "matplotlib", "typ
 def list_things(
     kind: Annotated[str, typer.Argument(metavar="KIND", help="agents, figures, priors, studies or worlds.")],
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show the settings of one of them.")] = None,
-    format: Format = "text",
+    format: options.Format = "text",
 ) -> None:
     """List the agents, figures, priors, studies or worlds by name."""
     from goalward.registry import summary
@@ -37,10 +38,10 @@ def list_things(
     if name is not None:
         show(settings_table(registry, name), format=format)
         return
-    texts = {entry: summary(thing) for entry, thing in registry}
+    texts = {}
     for entry, thing in registry:
-        if purpose := getattr(thing, "__dict__", {}).get("recommended"):
-            texts[entry] += f" RECOMMENDED for {purpose}."
+        purpose = getattr(thing, "__dict__", {}).get("recommended")
+        texts[entry] = summary(thing) + f" RECOMMENDED for {purpose}." * bool(purpose)
     show(names_table(kind, texts), format=format)
 
 
@@ -107,7 +108,7 @@ def default_text(setting: Setting, from_world: bool) -> str:
 @app.command()
 def doctor(
     test: Annotated[bool, typer.Option("--test/--no-test", help="Also compile the kernels of all agents.")] = True,
-    format: Format = "text",
+    format: options.Format = "text",
 ) -> None:
     """Print what is installed and whether it works."""
     if test:

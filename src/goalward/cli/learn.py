@@ -12,29 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from goalward.cli.app import (
-    AgentName,
-    AgentSettings,
-    Cost,
-    Episodes,
-    Format,
-    GiveUpCost,
-    Goal,
-    MaxSteps,
-    Open,
-    OptionalWorld,
-    Picture,
-    Settings,
-    Start,
-    World,
-    app,
-    given_options,
-    say,
-    show,
-    show_if,
-)
+from goalward.cli import options
+from goalward.cli.app import app, given_options, say, show, show_if
 from goalward.errors import SettingError
-from goalward.formatting import number
+from goalward.formatting import number, plural
 from goalward.progress import phase
 from goalward.table import Cell, Column, Columns, Table, written
 
@@ -45,24 +26,22 @@ if TYPE_CHECKING:
 
 @app.command()
 def learn(
-    world: OptionalWorld = None,
-    settings: Settings = None,
-    agent: AgentName = None,
-    agent_settings: AgentSettings = None,
-    episodes: Episodes = None,
+    world: options.OptionalWorld = None,
+    settings: options.Settings = None,
+    agent: options.AgentName = None,
+    agent_settings: options.AgentSettings = None,
+    episodes: options.Episodes = None,
     seed: Annotated[int | None, typer.Option(help="The seed of all random draws.  [default: 0]")] = None,
-    max_steps: MaxSteps = None,
-    goal: Goal = None,
-    start: Start = None,
-    cost: Cost = None,
-    give_up_cost: GiveUpCost = None,
+    max_steps: options.MaxSteps = None,
+    goal: options.Goal = None,
+    start: options.Start = None,
+    cost: options.Cost = None,
+    give_up_cost: options.GiveUpCost = None,
     save: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the agent to a file after the run.")] = None,
     resume: Annotated[Path | None, typer.Option(metavar="FILE", help="Continue with the agent in a file.")] = None,
-    save_policy: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Save the policy to deploy to a file: gw.load_policy reads it.")
-    ] = None,
-    png: Picture = None,
-    format: Format = "text",
+    save_policy: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the policy to deploy.")] = None,
+    png: options.Picture = None,
+    format: options.Format = "text",
 ) -> None:
     """Let an agent learn in a world, and print what it cost.
 
@@ -118,27 +97,24 @@ def learn(
 
 @app.command()
 def watch(
-    world: World,
-    settings: Settings = None,
-    agent: AgentName = None,
-    agent_settings: AgentSettings = None,
+    world: options.World,
+    settings: options.Settings = None,
+    agent: options.AgentName = None,
+    agent_settings: options.AgentSettings = None,
     rival: Annotated[str | None, typer.Option(help="Another algorithm beside it, with the same seed.")] = None,
     rival_settings: Annotated[
-        list[str] | None,
-        typer.Option("--rival-set", metavar="NAME=VALUE", help="A setting of the rival. Can be repeated."),
+        list[str] | None, typer.Option("--rival-set", metavar="NAME=VALUE", help="A setting of the rival. Repeatable.")
     ] = None,
-    episodes: Episodes = None,
+    episodes: options.Episodes = None,
     seed: Annotated[int, typer.Option(help="The seed of all random draws.")] = 0,
-    max_steps: MaxSteps = None,
-    goal: Goal = None,
-    start: Start = None,
-    cost: Cost = None,
-    give_up_cost: GiveUpCost = None,
+    max_steps: options.MaxSteps = None,
+    goal: options.Goal = None,
+    start: options.Start = None,
+    cost: options.Cost = None,
+    give_up_cost: options.GiveUpCost = None,
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the page.")] = Path("watch.html"),
-    show_page: Open = False,
-    live: Annotated[
-        bool, typer.Option("--live", help="Write nothing; serve a page that shows the run as it happens.")
-    ] = False,
+    show_page: options.Open = False,
+    live: Annotated[bool, typer.Option("--live", help="Serve a page that shows the run as it happens.")] = False,
     delay: Annotated[float, typer.Option(min=0.0, help="With --live: seconds to wait at each epoch.")] = 0.0,
 ) -> None:
     """Write a page that replays how an agent learns.
@@ -196,7 +172,7 @@ def run_line(single: SingleRun) -> str:
     """Return one line about a run."""
     run = single.run
     cut = f"; cut off: {run.truncation}" if run.truncated else ""
-    return f"{run.agent.name}: {len(run.costs):,} episodes, {run.total_steps:,} steps{cut}"
+    return f"{run.agent.name}: {plural(len(run.costs), 'episode')}, {plural(run.total_steps, 'step')}{cut}"
 
 
 class SingleRun(NamedTuple):

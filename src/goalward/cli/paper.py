@@ -8,30 +8,22 @@ from typing import Annotated
 
 import typer
 
-from goalward.cli.app import DaskAddress, Folder, Format, StudyName, Workers, app, show
+from goalward.cli import options
+from goalward.cli.app import app, given_options, show
 from goalward.errors import UnknownNameError
 from goalward.table import Table
-
-__all__ = ["arena", "claims", "reproduce", "theory"]
 
 
 @app.command()
 def reproduce(
-    regime: Annotated[
-        str, typer.Option(help="theory: confidence widths as proved. tuned: widths scaled down for each world.")
-    ] = "theory",
-    instances: Annotated[
-        bool,
-        typer.Option(
-            "--instances", help="Draw instances of RandomMDP at random instead: the order of the agents on each."
-        ),
-    ] = False,
-    episodes: Annotated[int | None, typer.Option(min=1, help="Episodes of each run. The paper has 10,000.")] = None,
-    runs: Annotated[int | None, typer.Option(min=1, help="Runs of each agent in each world. The paper has 10.")] = None,
-    out: Annotated[Path | None, typer.Option(help="The results folder. The default is results/paper-REGIME.")] = None,
-    workers: Workers = None,
-    dask: DaskAddress = None,
-    format: Format = "text",
+    regime: Annotated[str, typer.Option(help="theory: confidence widths as proved. tuned: scaled down.")] = "theory",
+    instances: Annotated[bool, typer.Option("--instances", help="Random instances of RandomMDP instead.")] = False,
+    episodes: Annotated[int | None, typer.Option(help="Episodes of each run.  [default: 10,000]")] = None,
+    runs: Annotated[int | None, typer.Option(help="Runs of each agent in each world.  [default: 10]")] = None,
+    out: Annotated[Path | None, typer.Option(help="The results folder.  [default: results/paper-REGIME]")] = None,
+    workers: options.Workers = None,
+    dask: options.DaskAddress = None,
+    format: options.Format = "text",
 ) -> None:
     """Reproduce the paper's comparison: runs, tables, figures."""
     from goalward.cli.study import run_and_report
@@ -41,9 +33,8 @@ def reproduce(
 
     if regime not in REGIMES:
         raise UnknownNameError("regime", regime, REGIMES)
-    sizes = {"episodes": episodes, "runs": runs}
     study = Study.load("paper-instances" if instances else f"paper-{regime}")
-    study = study.replace(**{name: size for name, size in sizes.items() if size is not None})
+    study = study.replace(**given_options(episodes=episodes, runs=runs))
     folder = out or Path("results") / study.design.name
     report, about = run_and_report(study, folder, workers, dask, format)
     results = open_results(folder, study.design.reference)
@@ -55,14 +46,10 @@ def reproduce(
 
 @app.command()
 def claims(
-    only: Annotated[
-        list[str] | None, typer.Option("--only", metavar="TEST", help="Run this test. Can be repeated.")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="The results folder. Runs that it holds are not run again.")] = Path(
-        "results/claims"
-    ),
-    workers: Workers = None,
-    format: Format = "text",
+    only: Annotated[list[str] | None, typer.Option(metavar="TEST", help="Run this test. Repeatable.")] = None,
+    out: Annotated[Path, typer.Option(help="The results folder; it may hold runs already.")] = Path("results/claims"),
+    workers: options.Workers = None,
+    format: options.Format = "text",
 ) -> None:
     """Test the claims of the paper and print a verdict on each."""
     from goalward.paper.claims import check_claims
@@ -76,13 +63,11 @@ def claims(
 
 @app.command()
 def theory(
-    folder: Folder,
-    study: StudyName = None,
+    folder: options.Folder,
+    study: options.StudyName = None,
     runs: Annotated[int, typer.Option(min=1, help="How many runs of each agent in each world to carry out again.")] = 3,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Write the figures here.  [default: RESULTS]")
-    ] = None,
-    format: Format = "text",
+    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="For the figures.  [default: RESULTS]")] = None,
+    format: options.Format = "text",
 ) -> None:
     """Print what is proved about the agents of a study.
 
@@ -102,21 +87,15 @@ def theory(
 def arena(
     agent: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="AGENT",
-            help="An algorithm, or my_agent.py:Mine; it meets PSRL-SSP with two priors. Can be repeated."
-            "  [default: all agents]",
-        ),
+        typer.Option(metavar="AGENT", help="An algorithm, or my_agent.py:Mine. Repeatable.  [default: all agents]"),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Take two minutes: 2 runs of 200 episodes.")] = False,
-    episodes: Annotated[int | None, typer.Option(min=1, help="Episodes of each run.  [default: 3000]")] = None,
-    runs: Annotated[int | None, typer.Option(min=1, help="Runs of each agent in each world.  [default: 20]")] = None,
-    out: Annotated[Path, typer.Option(help="The results folder. Runs that it holds are not run again.")] = Path(
-        "results/arena"
-    ),
-    workers: Workers = None,
-    dask: DaskAddress = None,
-    format: Format = "text",
+    episodes: Annotated[int | None, typer.Option(help="Episodes of each run.  [default: 3000]")] = None,
+    runs: Annotated[int | None, typer.Option(help="Runs of each agent in each world.  [default: 20]")] = None,
+    out: Annotated[Path, typer.Option(help="The results folder; it may hold runs already.")] = Path("results/arena"),
+    workers: options.Workers = None,
+    dask: options.DaskAddress = None,
+    format: options.Format = "text",
 ) -> None:
     """Let agents meet in many worlds, and compare their regret.
 

@@ -12,28 +12,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goalward.cli.app import (
-    DaskAddress,
-    Folder,
-    Format,
-    Level,
-    Open,
-    StudyName,
-    TableFile,
-    Workers,
-    app,
-    say,
-    say_choice,
-    show,
-    show_if,
-)
+from goalward.cli import options
+from goalward.cli.app import app, given_options, one_line, say, say_choice, show, show_if
 from goalward.errors import FileError, SettingError
-from goalward.formatting import duration
+from goalward.formatting import duration, plural
 from goalward.table import Cell, Column, Columns, Table
 
 if TYPE_CHECKING:
     from goalward.results.results import Results
-    from goalward.studies.runner import Report
+    from goalward.studies.runner import Options, Report
     from goalward.studies.status import Status
     from goalward.studies.store import Failure, Store
     from goalward.studies.study import Study
@@ -45,52 +32,30 @@ MOST_LINES = 20
 
 @app.command()
 def run(
-    study: Annotated[
-        str,
-        typer.Argument(metavar="STUDY", help="A study in TOML, or the name of a shipped one: goalward list studies."),
-    ],
+    study: Annotated[str, typer.Argument(metavar="STUDY", help="A study in TOML, or a name: goalward list studies.")],
     out: Annotated[Path | None, typer.Option(help="The results folder. The default is results/NAME.")] = None,
-    workers: Workers = None,
-    dask: DaskAddress = None,
-    shard: Annotated[
-        str | None, typer.Option(metavar="I/N", help="Run only part I of N, for example in a job array: 3/16.")
-    ] = None,
+    workers: options.Workers = None,
+    dask: options.DaskAddress = None,
+    shard: Annotated[str | None, typer.Option(metavar="I/N", help="Only part I of N, as in a job array: 3/16.")] = None,
     only: Annotated[
-        list[str] | None,
-        typer.Option(metavar="KIND=NAME", help="Only some cells: agent=psrl, world='grid*', episodes=100. Repeatable."),
+        list[str] | None, typer.Option(metavar="KIND=NAME", help="Only some: agent=psrl, world='grid*'. Repeatable.")
     ] = None,
-    time_limit: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Count a run that takes longer as failed.")
-    ] = None,
-    memory_limit: Annotated[
-        int | None,
-        typer.Option(metavar="MB", help="Count a run whose process uses more memory as failed; goalward takes 250 MB."),
-    ] = None,
+    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Longer runs count as failed.")] = None,
+    memory_limit: Annotated[int | None, typer.Option(metavar="MB", help="Larger runs count as failed.")] = None,
     retries: Annotated[int, typer.Option(help="How often to try a run again that fails.")] = 0,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Also make runs that failed when the study was run before.")
-    ] = False,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Also try runs that failed before.")] = False,
     tag: Annotated[
         list[str] | None, typer.Option(metavar="TEXT", help="Keep a text with the study; export shows it. Repeatable.")
     ] = None,
-    show_study: Annotated[
-        bool, typer.Option("--show", help="Print the study with all its defaults instead of running it: TOML, or json.")
-    ] = False,
+    show_study: Annotated[bool, typer.Option("--show", help="Print the complete study: TOML, or json.")] = False,
     again: Annotated[
-        str | None,
-        typer.Option(
-            "--again",
-            metavar="KEY",
-            help="STUDY is a results folder: repeat the run whose key begins like this and compare it with the stored"
-            " one. Nothing is stored.",
-        ),
+        str | None, typer.Option(metavar="KEY", help="STUDY is a results folder: repeat this run and compare it.")
     ] = None,
-    format: Format = "text",
+    format: options.Format = "text",
 ) -> None:
     """Run a study; runs that are stored are not run again."""
     from goalward.studies.children import Limits
-    from goalward.studies.runner import Options, read_shard, run_study, study_progress
-    from goalward.studies.store import Store
+    from goalward.studies.runner import Options, read_shard
     from goalward.studies.study import Study
 
     if again is not None:
@@ -104,26 +69,32 @@ def run(
         return
     folder = out or Path("results") / loaded.design.name
     limits = Limits(time_limit, memory_limit)
-    options = Options(read_shard(shard), only or (), limits, retries, retry_failed, tag or (), dask)
-    with study_progress() as watch:
-        report = run_study(loaded, Store.open(folder, create=True), workers, options, watch=watch)
-    show(*report_tables(report, folder), format=format)
+    wanted = Options(read_shard(shard), only or (), limits, retries, retry_failed, tag or (), dask)
+    report, tables = make_runs(loaded, folder, workers, wanted)
+    show(*tables, format=format)
     if report.complete:
         say(f"see: goalward summary {folder}, goalward plot {folder}", format=format)
     if report.failures or report.stopped:
         raise typer.Exit(1)
 
 
+def make_runs(study: Study, folder: Path, workers: int | None, wanted: Options) -> tuple[Report, list[Table]]:
+    """Make the runs of a study that are missing in a folder; return what became of them."""
+    from goalward.studies.runner import run_study, study_progress
+    from goalward.studies.store import Store
+
+    with study_progress() as watch:
+        report = run_study(study, Store.open(folder, create=True), workers, wanted, watch=watch)
+    return report, report_tables(report, folder)
+
+
 def run_and_report(
     study: Study, folder: Path, workers: int | None, dask: str | None, format: str
 ) -> tuple[Report, list[Table]]:
     """Run a study whose results are then published; show the report and exit if there are none."""
-    from goalward.studies.runner import Options, run_study, study_progress
-    from goalward.studies.store import Store
+    from goalward.studies.runner import Options
 
-    with study_progress() as watch:
-        report = run_study(study, Store.open(folder, create=True), workers, Options(dask=dask), watch=watch)
-    tables = report_tables(report, folder)
+    report, tables = make_runs(study, folder, workers, Options(dask=dask))
     if not report.done and not report.stored:
         show(*tables, format=format)
         raise typer.Exit(1)
@@ -147,16 +118,12 @@ def run_again(folder: Path, key: str, format: str) -> None:
 
 @app.command()
 def status(
-    folder: Folder,
-    study: StudyName = None,
-    check: Annotated[
-        bool, typer.Option("--check", help="Read every file and verify its checksum, instead of its name and size.")
-    ] = False,
-    prune: Annotated[
-        bool, typer.Option("--prune", help="Delete the files of runs that belong to no study; asks first.")
-    ] = False,
+    folder: options.Folder,
+    study: options.StudyName = None,
+    check: Annotated[bool, typer.Option("--check", help="Read every file and verify its checksum.")] = False,
+    prune: Annotated[bool, typer.Option("--prune", help="Delete runs that belong to no study; asks first.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="With --prune: do not ask.")] = False,
-    format: Format = "text",
+    format: options.Format = "text",
 ) -> None:
     """Print which runs are stored; changes nothing.
 
@@ -180,8 +147,7 @@ def status(
             notes.append(f"runs that belong to no study are not counted: {error}")
         else:
             if unused:
-                belong = "run belongs" if unused == 1 else "runs belong"
-                notes.append(f"{unused:,} {belong} to no study; goalward status {folder} --prune deletes them")
+                notes.append(f"{plural(unused, 'run')} of no study; goalward status {folder} --prune deletes them")
     show(*status_tables(checked, notes), format=format)
     say_choice(store, study)
     if not all(status.sound for status in checked):
@@ -194,7 +160,7 @@ def working_note(processes: Sequence[dict[str, Any]]) -> str:
     workers = sum(number for facts in processes if isinstance(number := facts.get("workers"), int))
     runs = sum(len(facts["keys"]) for facts in processes)
     where = ", ".join(f"{number} on {host}" for host, number in hosts.items())
-    return f"processes at work here now: {where}; {workers} workers, {runs} runs in flight"
+    return f"processes at work here now: {where}; {plural(workers, 'worker')}, {plural(runs, 'run')} in flight"
 
 
 def prune_folder(store: Store, yes: bool, format: str) -> None:
@@ -229,25 +195,18 @@ def read_results(folder: Path, study: str | None, curves: Collection[str] | None
 
 @app.command()
 def summary(
-    folder: Folder,
-    study: StudyName = None,
-    level: Level = 0.95,
-    interval: Annotated[
-        str, typer.Option(help="t: means with t-intervals. median: medians with intervals that are exact for all runs.")
-    ] = "t",
+    folder: options.Folder,
+    study: options.StudyName = None,
+    level: options.Level = 0.95,
+    interval: Annotated[str, typer.Option(help="t: means. median: medians, whose intervals hold for any runs.")] = "t",
     compare: Annotated[
-        tuple[str, str] | None,
-        typer.Option("--compare", metavar="A B", help="Compare two agents run by run instead, by their labels."),
+        tuple[str, str] | None, typer.Option(metavar="A B", help="Compare two agents run by run instead.")
     ] = None,
     measure: Annotated[
-        str,
-        typer.Option(
-            help="With --compare. regret: costs paid minus the optimal cost. gap_regret: the sum of optimality gaps,"
-            " which varies less."
-        ),
+        str, typer.Option(help="With --compare: gap_regret, which varies less, regret, or cost.")
     ] = "gap_regret",
-    out: TableFile = None,
-    format: Format = "text",
+    out: options.TableFile = None,
+    format: options.Format = "text",
 ) -> None:
     """Print the numbers of a study: means, intervals, exponents."""
     from goalward.results.measures import checked_measure
@@ -269,26 +228,20 @@ def summary(
 
 @app.command()
 def plot(
-    folder: Folder,
+    folder: options.Folder,
     kind: Annotated[str, typer.Option(help="The name of a figure: goalward list figures.")] = "regret",
-    study: StudyName = None,
+    study: options.StudyName = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="A name that ends in .png, .pdf or .svg. Without an ending, all three."),
     ] = None,
     measure: Annotated[
-        str | None,
-        typer.Option(help="regret, gap_regret or steps (of each episode).  [default: regret; on log axes gap_regret]"),
+        str | None, typer.Option(help="regret, gap_regret or steps.  [default: regret; on log axes gap_regret]")
     ] = None,
     axes: Annotated[str | None, typer.Option(help="linear or log.  [default: linear]")] = None,
     level: Annotated[float | None, typer.Option(help="The confidence level.  [default: 0.95]")] = None,
-    band: Annotated[
-        str | None,
-        typer.Option(help="mean (with t-intervals) or median (with the middle of the runs).  [default: mean]"),
-    ] = None,
-    guides: Annotated[
-        bool | None, typer.Option("--guides/--no-guides", help="Draw √K and log K.  [default: on log axes]")
-    ] = None,
+    band: Annotated[str | None, typer.Option(help="mean or median of the runs, with a band.  [default: mean]")] = None,
+    guides: Annotated[bool | None, typer.Option(help="Draw √K and log K.  [default: on log axes]")] = None,
 ) -> None:
     """Draw the results of a study."""
     from goalward.figures import registry
@@ -302,20 +255,18 @@ def plot(
     if out is None:
         name = f"{results.design.name}-{kind}{'-log' * (kind == 'regret' and axes == 'log')}"
         files = [folder / f"{name}.{ending}" for ending in FORMATS]
-    settings = {"measure": measure, "axes": axes, "level": level, "band": band, "guides": guides}
-    save_figure(draw(results, **{name: value for name, value in settings.items() if value is not None}), files)
+    settings = given_options(measure=measure, axes=axes, level=level, band=band, guides=guides)
+    save_figure(draw(results, **settings), files)
     say(*(f"written: {path}" for path in files))
 
 
 @app.command()
 def report(
-    folder: Folder,
-    study: StudyName = None,
-    level: Level = 0.95,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Where to write the page. The default is RESULTS/report.html.")
-    ] = None,
-    show_page: Open = False,
+    folder: options.Folder,
+    study: options.StudyName = None,
+    level: options.Level = 0.95,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="The page.  [default: RESULTS/report.html]")] = None,
+    show_page: options.Open = False,
 ) -> None:
     """Write a page about a study: curves, tables, settings."""
     from goalward.pages.page import check_page_path
@@ -335,17 +286,12 @@ def report(
 
 @app.command()
 def export(
-    folder: Folder,
-    study: StudyName = None,
+    folder: options.Folder,
+    study: options.StudyName = None,
     absent: Annotated[bool, typer.Option("--all", help="Also list runs that are missing, failed or damaged.")] = False,
-    visits: Annotated[
-        bool,
-        typer.Option("--visits", help="The visits of each state-action pair instead; every run is carried out again."),
-    ] = False,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write to a file instead: .csv, .parquet, .json, .md, ...")
-    ] = None,
-    format: Format = "csv",
+    visits: Annotated[bool, typer.Option("--visits", help="Make all runs again and count visits of pairs.")] = False,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a file: .csv, .parquet, .json, ...")] = None,
+    format: options.Format = "csv",
 ) -> None:
     """Print or write the stored runs, one row for each run."""
     from goalward.results.export import export_table, visits_table
@@ -358,7 +304,7 @@ def export(
         show(table, format=format)
     else:
         table.save(out)
-        say(f"{len(table):,} {'row' if visits else 'run'}{'s' * (len(table) != 1)} written: {out}")
+        say(f"{plural(len(table), 'row' if visits else 'run')} written: {out}")
 
 
 def status_tables(studies: Sequence[Status], notes: Sequence[str] = ()) -> list[Table]:
@@ -391,9 +337,8 @@ def status_tables(studies: Sequence[Status], notes: Sequence[str] = ()) -> list[
 def next_step(status: Status) -> str:
     failed = sum(row["failed"] for row in status.rows)
     absent = status.planned - status.stored - failed
-    steps = [f"makes the other {absent:,}"] * bool(absent) + [
-        f"with --retry-failed tries the {failed:,} that failed again"
-    ] * bool(failed)
+    steps = [f"makes the other {absent:,}"] * bool(absent)
+    steps += [f"with --retry-failed tries the {failed:,} that failed again"] * bool(failed)
     return f"goalward run {', '.join(steps)}" if steps else "complete"
 
 
@@ -401,7 +346,7 @@ def report_tables(report: Report, folder: Path) -> list[Table]:
     """Return what became of running a study."""
     made = "no run was made" if report.stopped or report.failures else "nothing to do"
     if report.done:
-        made = f"{report.done:,} run{'s' * (report.done != 1)} made in {duration(report.seconds)}"
+        made = f"{plural(report.done, 'run')} made in {duration(report.seconds)}"
     stored = report.stored + report.done
     facts: dict[str, Any] = {
         "study": report.design.name,
@@ -426,16 +371,16 @@ def problem_tables(failures: Sequence[Failure], damaged: Sequence[tuple[Path, st
             vars(failure) | {"path": str(failure.path), "record": Cell(str(failure.path), failure.path.name)}
             for failure in failures
         ]
-        count = f"{len(failures):,} run{'s' * (len(failures) != 1)} failed"
-        title = f"{count}; what they printed and raised is in {failures[0].path.parent}"
-        columns: Columns = ["world", "agent", "run", Column("error", write=one_line), Column("record", "file")]
+        title = f"{plural(len(failures), 'run')} failed; what they printed and raised is in {failures[0].path.parent}"
+        columns: Columns = [
+            "world",
+            "agent",
+            "run",
+            Column("error", write=lambda error: one_line(error, LONGEST_ERROR)),
+            Column("record", "file"),
+        ]
         tables.append(Table(rows, columns, "failures", title, most=MOST_LINES))
     if damaged:
         files = [{"file": str(path), "reason": reason} for path, reason in damaged]
-        tables.append(Table(files, None, "damaged", f"{len(damaged):,} damaged files", most=MOST_LINES))
+        tables.append(Table(files, None, "damaged", plural(len(damaged), "damaged file"), most=MOST_LINES))
     return tables
-
-
-def one_line(error: str) -> str:
-    line = " ".join(error.split())
-    return line if len(line) <= LONGEST_ERROR else f"{line[:LONGEST_ERROR]}..."

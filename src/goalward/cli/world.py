@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from goalward.cli.app import Cost, Format, GiveUpCost, Goal, Picture, Settings, Start, World, app, given_options, say
+from goalward.cli import options
+from goalward.cli.app import app, given_options, say
 from goalward.cli.app import show as show_tables
-from goalward.formatting import number
+from goalward.formatting import number, plural
 from goalward.table import Cell, Column, Columns, Table
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from goalward.planning.solve import Solution
     from goalward.ssp.graph import Structure
     from goalward.ssp.model import SSP
-
-__all__ = ["hardness_table", "model_facts", "show", "solution_facts", "solution_table", "solve", "structure_facts"]
 
 
 def read_model(world: str, settings: list[str] | None, **options: Any) -> SSP:
@@ -33,26 +32,17 @@ def read_model(world: str, settings: list[str] | None, **options: Any) -> SSP:
 
 @app.command()
 def solve(
-    world: World,
-    settings: Settings = None,
-    goal: Goal = None,
-    start: Start = None,
-    cost: Cost = None,
-    give_up_cost: GiveUpCost = None,
-    goal_first: Annotated[
-        bool,
-        typer.Option("--goal-first", help="Largest probability of reaching the goal first, then the smallest cost."),
-    ] = False,
-    tolerance: Annotated[
-        float, typer.Option(help="The largest relative distance between the proved bounds of a value.")
-    ] = 1e-6,
-    limit: Annotated[
-        int | None, typer.Option(min=0, help="Print at most this many states.  [default: 20; csv and json: all]")
-    ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write values and policy to a .csv file.")
-    ] = None,
-    format: Format = "text",
+    world: options.World,
+    settings: options.Settings = None,
+    goal: options.Goal = None,
+    start: options.Start = None,
+    cost: options.Cost = None,
+    give_up_cost: options.GiveUpCost = None,
+    goal_first: Annotated[bool, typer.Option("--goal-first", help="Maximise the chance of the goal first.")] = False,
+    tolerance: Annotated[float, typer.Option(help="The relative distance between the proved bounds.")] = 1e-6,
+    limit: Annotated[int | None, typer.Option(help="How many states to print.  [default: 20; csv, json: all]")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write values and policy as .csv.")] = None,
+    format: options.Format = "text",
 ) -> None:
     """Solve a world: optimal costs, proved bounds, best actions."""
     from goalward.interchange.solutions import check_ending
@@ -66,21 +56,20 @@ def solve(
         solution.save(out)
     if limit is None:
         limit = ssp.states if format in ("csv", "json") else 20
-    facts = solution_facts(ssp, solution, tolerance, world)
-    states = [solution_table(ssp, solution, tolerance, limit)] if limit else []
-    show_tables(facts, *states, format=format, written=[out])
+    tables = [solution_facts(ssp, solution, tolerance, world), solution_table(ssp, solution, tolerance, max(limit, 0))]
+    show_tables(*tables[: 1 + (limit > 0)], format=format, written=[out])
 
 
 @app.command()
 def show(
-    world: World,
-    settings: Settings = None,
-    goal: Goal = None,
-    start: Start = None,
-    cost: Cost = None,
-    give_up_cost: GiveUpCost = None,
-    png: Picture = None,
-    format: Format = "text",
+    world: options.World,
+    settings: options.Settings = None,
+    goal: options.Goal = None,
+    start: options.Start = None,
+    cost: options.Cost = None,
+    give_up_cost: options.GiveUpCost = None,
+    png: options.Picture = None,
+    format: options.Format = "text",
 ) -> None:
     """Describe a world: structure, hardness, picture."""
     from goalward.figures import terminal_grid
@@ -123,10 +112,11 @@ def model_facts(ssp: SSP, title: str = "") -> Table:
     missing, costs = int(np.count_nonzero(~ssp.available)), step_costs(ssp)
     costs = costs[np.isfinite(costs)]
     names = f": {', '.join(ssp.action_names)}" if ssp.action_names else ""
+    names += f" ({plural(missing, 'pair')} not available)" * bool(missing)
     give_up = None if ssp.give_up is None else f"{cost_range(ssp.costs[:, ssp.give_up])}, back to the start"
     facts = {
         "states": Cell(ssp.states, f"{ssp.states:,} and the goal"),
-        "actions": Cell(ssp.actions, f"{ssp.actions}{names}" + f" ({missing:,} pairs not available)" * bool(missing)),
+        "actions": Cell(ssp.actions, f"{ssp.actions}{names}"),
         "transitions": len(ssp.successors),
         "costs": Cell([float(costs.min()), float(costs.max())], cost_range(costs)),
         "giving_up": give_up,
@@ -196,19 +186,18 @@ def solution_facts(ssp: SSP, solution: Solution, tolerance: float, title: str = 
 
     start, digits = ssp.initial_state, digits_of(tolerance)
 
-    def proved(values: Any, lower: Any, upper: Any, more: str = "", before: str = "") -> Cell:
+    def proved(values: Any, lower: Any, upper: Any, more: str = "") -> Cell:
         value, low, high = (number(numbers[start], digits) for numbers in (values, lower, upper))
-        return Cell(float(values[start]), f"{before}{value}{more}, proved to lie in {low} .. {high}")
+        return Cell(float(values[start]), f"{value}{more}, proved to lie in {low} .. {high}")
 
     dead = int(np.count_nonzero(np.isinf(solution.values)))
     first = isinstance(solution, GoalFirstSolution)
     facts: dict[str, Any] = {}
     if isinstance(solution, GoalFirstSolution):
         chances = (solution.goal_probability, solution.probability_lower, solution.probability_upper)
-        facts["goal_probability"] = proved(*chances, before="with probability ")
+        facts["goal_probability"] = proved(*chances)
     cost = proved(solution.values, solution.lower, solution.upper, ", or until the goal is lost" * first)
-    rounds = f"{solution.iterations} iteration{'s' * (solution.iterations != 1)}"
-    method = f"{solution.method}, {rounds}; bounds within {solution.width:.1e}"
+    method = f"{solution.method}, {plural(solution.iterations, 'iteration')}; bounds within {solution.width:.1e}"
     facts |= {
         "cost": cost,
         "lower": float(solution.lower[start]),
@@ -223,7 +212,7 @@ def solution_facts(ssp: SSP, solution: Solution, tolerance: float, title: str = 
         "digest": ssp.digest,
     }
     columns: Columns = [
-        Column("goal_probability", "goal reached"),
+        "goal_probability",
         Column("cost", "cost until then" if first else "cost from the start"),
         "start",
         "method",
@@ -241,22 +230,19 @@ def solution_table(ssp: SSP, solution: Solution, tolerance: float, limit: int) -
     if isinstance(solution, GoalFirstSolution):
         chances = ("goal_probability", "probability_lower", "probability_upper")
         numbers |= {name: getattr(solution, name) for name in chances}
-    labelled = ssp.state_names is not None or ssp.layout is not None
+    label = ["name"] if ssp.state_names is not None else ["place"] if ssp.layout is not None else []
     rows = [
         {
             "state": state,
-            **({"name": state_label(ssp, state)} if labelled else {}),
+            **{name: state_label(ssp, state) for name in label},
             **{name: float(values[state]) for name, values in numbers.items()},
             "action": ssp.action_name(int(solution.policy[state])),
         }
         for state in range(min(limit, ssp.states))
     ]
     digits = digits_of(tolerance)
-    written = [
-        Column(name, write=lambda value: number(value, digits, zeros=True))
-        for name in numbers if not name.startswith("probability")
-    ]  # fmt: skip
-    label = [Column("name", "name" if ssp.state_names else "place")] if labelled else []
+    shown = [name for name in numbers if not name.startswith("probability")]
+    written = [Column(name, write=lambda value: number(value, digits, zeros=True)) for name in shown]
     more = ssp.states - limit
     notes = [f"{more:,} more of {ssp.states:,} states: see --limit and --format json"] if more > 0 else []
     return Table(rows, ["state", *label, *written, "action"], "states", notes=notes)

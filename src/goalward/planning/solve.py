@@ -182,8 +182,8 @@ def solve(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None, *, g
         dead = np.count_nonzero(solution.policy < 0)
         raise UnreachableGoalError(
             f"no policy reaches the goal almost surely from the initial state {ssp.state_name(ssp.initial_state)}"
-            f" ({dead} of {ssp.states} states cannot): see goalward.structure(ssp), choose another start with"
-            " ssp.with_initial_state, or pass goal_first=True to reach it with the largest probability"
+            f" ({dead} of {ssp.states} states cannot; goalward.structure or goalward show says which). Choose another"
+            " start, or reach it with the largest probability: goal_first=True, --goal-first"
         )
     return proved(solution, tolerance, "the values")
 

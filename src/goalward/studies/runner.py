@@ -38,6 +38,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from goalward.errors import FileError, GoalwardError, SettingError, UnknownNameError, WorkerError
+from goalward.formatting import plural
 from goalward.learning.warm_up import warm_up
 from goalward.progress import in_notebook, phase
 from goalward.settings import checked_integer
@@ -534,7 +535,7 @@ def study_progress() -> Iterator[Watch]:
             wanted = report.total - report.stored
             if not entry.total and not sys.stderr.isatty() and not in_notebook():
                 stored = f", {report.stored:,} are stored already" if report.stored else ""
-                print(f"{wanted:,} run{'s' * (wanted != 1)} to make{stored}", file=sys.stderr)
+                print(f"{plural(wanted, 'run')} to make{stored}", file=sys.stderr)
             entry.total, entry.unit = wanted, "runs"
             if report.ended or report.waiting:
                 entry.text = "making runs"
