@@ -177,6 +177,12 @@ def test_captions_are_recorded_facts(visit, path, runs):
         page.keyboard.press("ArrowRight")
 
 
+def test_the_end_says_how_long_the_trips_were(visit, path, runs):
+    page = visit(path, "epoch=end")
+    first, lately = runs[0].steps[0], runs[0].steps[-6:].mean()
+    assert f"Its first trip took {first} steps, its last 6 took {shown(lately)} on average." in caption(page)
+
+
 def shown(value):
     return f"{value:.3g}"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from goalward.figures.drawing import finish_axes, grouped, new_figure
+from goalward.figures.drawing import finish_axes, new_figure
 from goalward.planning.distribution import CostDistribution, interval
 
 SHOWN = 0.999  # of the probability; the rest of the tail would squeeze the picture
@@ -35,7 +35,6 @@ def distribution_figure(distribution: CostDistribution, title: str = "cost of an
     axes.set_ylim(0.0, 1.02)
     axes.set_xlabel("b")
     axes.set_ylabel("probability")
-    axes.xaxis.set_major_formatter(grouped)
     axes.set_title(title)
     axes.legend(frameon=False, loc="lower right")
     finish_axes(axes)

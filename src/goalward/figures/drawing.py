@@ -43,7 +43,9 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 def finish_axes(axes: Axes) -> None:
-    """Remove the upper and the right edge and draw a faint grid."""
+    """Remove the upper and the right edge, draw a faint grid, and group the digits of large numbers."""
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(grouped)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)

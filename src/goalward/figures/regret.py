@@ -20,7 +20,7 @@ from matplotlib.lines import Line2D
 from goalward.arrays import Floats
 from goalward.errors import SettingError
 from goalward.figures import figure
-from goalward.figures.drawing import add_legend, caveat_handles, finish_axes, grouped, new_figure
+from goalward.figures.drawing import add_legend, caveat_handles, finish_axes, new_figure
 from goalward.figures.styles import LineStyle, agent_styles
 from goalward.figures.symbols import marked
 from goalward.formatting import mathtext
@@ -147,8 +147,6 @@ def draw_panel(
     else:
         panel.set_xlim(0, longest)
         panel.set_ylim(bottom=min(0.0, panel.get_ylim()[0]))
-        panel.xaxis.set_major_formatter(grouped)
-        panel.yaxis.set_major_formatter(grouped)
     return lines
 
 
@@ -197,6 +195,7 @@ def growth_figure(results: Results, level: Confidence = 0.95, band: Band = "mean
         group = [row for row in sweeps if (row.world, row.setting) == (world, setting)]
         for row in group:
             draw_growth(panel, row, styles[row.agent], level, band, marked(row.agent, results.caveats()))
+        finish_axes(panel)
         panel.set_xscale("log")
         if any(np.isfinite(np.asarray(line.get_ydata())).any() for line in panel.lines):
             panel.set_yscale("log")
@@ -209,7 +208,6 @@ def growth_figure(results: Results, level: Confidence = 0.95, band: Band = "mean
         panel.set_xlabel(mathtext(setting))
         panel.set_ylabel("final sum of optimality gaps")
         panel.legend(frameon=False)
-        finish_axes(panel)
     if results.caveats():
         figure.legend(handles=caveat_handles(results.caveats()), loc="outside lower center", frameon=False)
     return figure
@@ -239,27 +237,22 @@ def draw_growth(panel: Axes, row: SweepRow, style: LineStyle, level: float, kind
 
 def curve_figure(run: Run, title: str) -> Figure:
     """Draw both regrets of a run along its episodes; without a model, the costs of the episodes and their average."""
-    style = agent_styles([(run.agent.name, run.agent.name)])[run.agent.name]
-    thin: dict[str, Any] = {"color": style.colour, "linewidth": 0.9, "alpha": 0.55}
-    thick: dict[str, Any] = {"color": style.colour, "linewidth": 2.0}
+    colour = agent_styles([(run.agent.name, run.agent.name)])[run.agent.name].colour
     figure = new_figure(6.4, 4.0)
     axes = figure.subplots()
-    episodes = np.arange(1, len(run.costs) + 1)
+    episodes = np.arange(1.0, len(run.costs) + 1.0)
     if run.has_model:
-        axes.plot(episodes, run.regret, label="realised regret", **thin)
-        axes.plot(episodes, run.gap_regret, label="gap regret", **thick)
-        axes.set_ylabel("regret, one run")
+        curves = {"realised regret": run.regret, "gap regret": run.gap_regret}
     else:
-        axes.plot(episodes, run.costs, label="cost of the episode", **thin)
-        axes.plot(episodes, np.cumsum(run.costs) / episodes, label="average so far", **thick)
-        axes.set_ylabel("cost, one run")
+        curves = {"cost of the episode": run.costs, "average so far": np.cumsum(run.costs) / episodes}
+    for heights, width in zip(curves.values(), (0.9, 2.0), strict=True):
+        axes.plot(episodes, heights, color=colour, linewidth=width)
+    axes.set_ylabel("regret, one run" if run.has_model else "cost, one run")
     axes.set_xlabel("episode")
     axes.set_xlim(left=0.0)
     if axes.dataLim.ymin >= 0.0:
         axes.set_ylim(bottom=0.0)
-    axes.xaxis.set_major_formatter(grouped)
-    axes.yaxis.set_major_formatter(grouped)
     axes.set_title(mathtext(title))
-    axes.legend(frameon=False)
     finish_axes(axes)
+    name_lines(axes, [(name, colour, episodes, heights) for name, heights in curves.items()])
     return figure

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from goalward.arrays import Floats, Int64s
-from goalward.figures.drawing import finish_axes, grouped, new_figure
+from goalward.figures.drawing import finish_axes, new_figure
 from goalward.figures.styles import COLOURS
 from goalward.formatting import mathtext
 from goalward.theory.run_report import Report
@@ -42,15 +42,13 @@ def theory_figure(reports: Sequence[Report], title: str) -> Figure:
             if curve == "theorem":
                 label, numbers = scaled_theorem(reports[0].theorem, numbers, curves["gap_regret"])
             draw(panel, points, numbers, colour, label)
+        finish_axes(panel)
         panel.set_xscale("log")
         if name in LOGARITHMIC and any(np.nanmax(line.get_ydata(), initial=0.0) > 0.0 for line in panel.lines):
             panel.set_yscale("log")
-        else:
-            panel.yaxis.set_major_formatter(grouped)
         panel.set_title(name, fontsize=10)
         panel.set_xlabel("episodes k")
         panel.legend(frameon=False, fontsize=8)
-        finish_axes(panel)
     runs = "one run" if len(reports) == 1 else f"{len(reports)} runs and their mean"
     figure.suptitle(mathtext(f"{title}: {runs}"))
     return figure

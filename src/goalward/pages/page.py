@@ -17,6 +17,7 @@ import re
 import webbrowser
 import zlib
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -82,6 +83,7 @@ def script_json(document: Any) -> str:
     return json.dumps(finite(document), allow_nan=False, ensure_ascii=False).translate(ESCAPES)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class Page:
     """A page about a run or a study.
 
@@ -89,18 +91,12 @@ class Page:
     template gets `content`, which is the document by default.
     """
 
-    def __init__(
-        self,
-        kind: str,
-        title: str,
-        document: Mapping[str, Any],
-        block: Block,
-        content: Mapping[str, Any] | None = None,
-        *,
-        live: bool = False,
-    ):
-        self.kind, self.title, self.document, self.block, self.live = kind, title, document, block, live
-        self.content = document if content is None else content
+    kind: str
+    title: str
+    document: Mapping[str, Any]
+    block: Block
+    content: Mapping[str, Any] = field(default_factory=dict)
+    live: bool = False
 
     @property
     def html(self) -> str:
@@ -112,7 +108,7 @@ class Page:
             f" connect-src '{'self' if self.live else 'none'}'; base-uri 'none'; form-action 'none'"
         )
         return templates().get_template(template).render(
-            self.content,
+            self.content or self.document,
             policy=policy,
             page_title=self.title,
             style=style,

@@ -50,11 +50,18 @@ export function readingGuide(replays, kind) {
 // The caption of one agent at the current moment: [heading, sentence] pairs.
 export function captionOf(replay, unfinished) {
   const { frame, frames } = replay;
-  if (frame === replay.last) return [...(replay.hasPlans ? [["", `The plan shown is the ${unfinished ? "current" : "last"} one.`]] : []), ...imagines(replay)];
+  if (frame === replay.last) return [...(replay.hasPlans ? [["", `The plan shown is the ${unfinished ? "current" : "last"} one.`]] : []), ...trips(replay), ...imagines(replay)];
   if (!replay.hasPlans) return [...tried(replay), ...imagines(replay)];
   const ended = replay.whyEnded(frame);
   const missing = frames.steps[frame] > replay.pathLength(frame) ? ` Of its ${whole(frames.steps[frame])} steps the page has the first ${whole(replay.pathLength(frame))}.` : "";
   return [...began(replay), ...learnt(replay), ...imagines(replay), ...(ended ? [["This epoch ends", `because ${ended}.${missing}`]] : [])];
+}
+
+// How long the way to the goal was at first, and how long it is by now.
+function trips({ episodeSteps }) {
+  const lately = episodeSteps.slice(-Math.ceil(episodeSteps.length / 10));
+  const mean = lately.reduce((one, other) => one + other, 0) / lately.length;
+  return episodeSteps.length < 10 ? [] : [["Its first trip", `took ${times(episodeSteps[0], "step")}, its last ${whole(lately.length)} took ${number(mean)} on average.`]];
 }
 
 function follows(replay) {
