@@ -39,12 +39,6 @@ from goalward.errors import SettingError, UnknownNameError
 from goalward.formatting import Interval
 from goalward.settings import checked_number
 
-__all__ = [
-    "FEW_RUNS", "INTERVALS", "Comparison", "Interval", "checked_interval", "checked_level", "compare_pairs",
-    "growth_along", "growth_of_means", "is_skewed", "mean_interval", "median_interval", "permutation_test", "quantile",
-    "share",
-]  # fmt: skip
-
 FEW_RUNS = 5
 """With fewer runs than this an interval says little, and tables say so."""
 FEW_SKEWED_RUNS = 50

@@ -181,5 +181,5 @@ def test_plain_data(ratios: Ratios) -> None:
 def test_files(ratios: Ratios, tmp_path) -> None:
     table, page, web_page = publish_arena(ratios, tmp_path, "arena")
     assert (table.name, page.name, web_page.name) == ("arena.csv", "arena.md", "arena.html")
-    assert table.read_text().startswith("world,agent,ratio,ratio_low,ratio_high,tail,regret,regret_low,")
+    assert table.read_text().startswith("world,agent,ratio,ratio_low,ratio_high,regret,regret_low,")
     assert r"2 a\|b \*" in page.read_text()

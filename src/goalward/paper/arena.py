@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from goalward import __version__
 from goalward.agents.base import registry
 from goalward.errors import TheoryError
 from goalward.figures.symbols import marked
-from goalward.formatting import Interval, number
+from goalward.formatting import number
 from goalward.pages.page import Block, Page
 from goalward.paper.ratios import Overall, Ratio, Ratios, Scale
 from goalward.planning.solve import solve_all
@@ -29,11 +29,6 @@ from goalward.studies.run_spec import make_world
 from goalward.studies.study import Study
 from goalward.table import Cell, Column, Columns, Table, save
 from goalward.theory.limit import regret_limit
-
-__all__ = [
-    "CHOOSING", "COMPANY", "LEFT_OUT", "REFERENCE", "REPORTING", "arena_study", "arena_tables", "long_study",
-    "publish_arena", "without_refused", "world_scales",
-]  # fmt: skip
 
 CHOOSING, REPORTING = "choosing", "reporting"
 REFERENCE = "PSRL-SSP"
@@ -50,11 +45,11 @@ LEFT_OUT = {
 LEGEND = {
     "geometric mean": "of the ratios over the worlds, with its interval: below 1 is less regret than the reference has",
     "worst": "the largest ratio, and the world in which it is",
-    "95th percentile": "the largest ratio of the 95th percentiles of the regret over runs",
     "cut off": "runs that the step limit ended; a ratio with > is a lower bound",
     "refused": "worlds that the agent refuses, because of costs or dead ends",
     "CPU": "the geometric mean of the ratios of processor times",
 }
+SCALED = ("of_reference", "late", "cpu")
 QUICK = {"runs": 2, "episodes": 200}
 LONGER, CONTENDER = 10, 2.0
 """How many times as many episodes the second stage has, and below which ratio agents take part in it."""
@@ -143,7 +138,7 @@ def publish_arena(ratios: Ratios, folder: Path, name: str) -> list[Path]:
     """Write the ratios as CSV, Markdown and a page; return the files."""
     files = [folder / f"{name}.{ending}" for ending in ("csv", "md", "html")]
     ratios.table.save(files[0])
-    save(arena_tables(ratios, with_ends), files[1])
+    save(arena_tables(ratios), files[1])
     arena_page(ratios).save(files[2])
     return files
 
@@ -166,11 +161,8 @@ def arena_page(ratios: Ratios) -> Page:
     return Page("tables", "The arena", {"version": __version__}, Block(), content)
 
 
-def arena_tables(ratios: Ratios, write: Callable[[Interval], str] | None = None) -> list[Table]:
-    """Return each agent over the worlds of each group, and every agent in every world.
-
-    `write` writes the ratios of single worlds; by default without the ends of their intervals.
-    """
+def arena_tables(ratios: Ratios) -> list[Table]:
+    """Return each agent over the worlds of each group, and every agent in every world."""
     numbers = {agent: index for index, agent in enumerate(ratios.agents, start=1)}
     overall = [
         overall_row(agent, group, numbers[agent.agent], ratios)
@@ -179,14 +171,14 @@ def arena_tables(ratios: Ratios, write: Callable[[Interval], str] | None = None)
     ]
     columns: Columns = [
         "agent", Column("mean", "geometric mean"), "worst", Column("worst_world", "in"),
-        Column("tail", "95th percentile"), Column("of_reference", "regret / reference"),
+        Column("of_reference", "regret / reference"),
         Column("late", "worst late regret / B*"), "sticks", "cut_off", "failed", "refused", Column("cpu", "CPU"),
     ]  # fmt: skip
     worlds = [
         {
             "group": group,
             "world": world,
-            **{agent: cell_of(ratios.find(world, agent), write or without_ends) for agent in ratios.agents},
+            **{agent: cell_of(ratios.find(world, agent)) for agent in ratios.agents},
         }
         for group, names in ratios.groups.items()
         for world in names
@@ -196,7 +188,7 @@ def arena_tables(ratios: Ratios, write: Callable[[Interval], str] | None = None)
     length = " and ".join(f"{episodes:,}" for episodes in ratios.episodes)
     about = (
         f"gap regret after {length} episodes relative to {ratios.reference}, mean of {ratios.runs} runs with"
-        f" {100 * ratios.level:g} % intervals"
+        " 95 % intervals"
     )
     return [
         Table(overall, columns, "agents", about, group="group"),
@@ -205,36 +197,24 @@ def arena_tables(ratios: Ratios, write: Callable[[Interval], str] | None = None)
 
 
 def overall_row(overall: Overall, group: str, index: int, ratios: Ratios) -> dict[str, Any]:
-    sign = ">" * overall.bound
+    sign, mean = ">" * overall.bound, overall.mean
+    ends = "" if math.isnan(mean.low) else f" [{two_digits(mean.low)}, {two_digits(mean.high)}]"
     count = len(ratios.groups[group])
     which = f"{count} world{'s' * (count != 1)}" + f" for {group}" * bool(group)
     return vars(overall) | {
         "group": Cell(group, which),
         "agent": Cell(overall.agent, f"{index} {marked(overall.agent, ratios.caveats)}"),
-        "mean": Cell(overall.mean, sign + with_ends(overall.mean)),
-        "worst": Cell(overall.worst, sign + number(overall.worst, 2, zeros=True)),
-        "tail": Cell(overall.tail, sign + number(overall.tail, 2, zeros=True)),
-        **{name: two_digits(getattr(overall, name)) for name in ("of_reference", "late", "cpu")},
+        "mean": Cell(mean, sign + two_digits(mean.value) + ends),
+        "worst": Cell(overall.worst, sign + two_digits(overall.worst)),
+        **{name: Cell(value, two_digits(value)) for name, value in vars(overall).items() if name in SCALED},
     }
 
 
-def two_digits(value: float) -> Cell | None:
-    return None if math.isnan(value) else Cell(value, number(value, 2, zeros=True))
+def two_digits(value: float) -> str:
+    return number(value, 2, zeros=True)
 
 
-def without_ends(interval: Interval) -> str:
-    return number(interval.value, 2, zeros=True)
-
-
-def with_ends(interval: Interval) -> str:
-    """Write a ratio and the ends of its interval with two digits."""
-    value = without_ends(interval)
-    if math.isnan(interval.low):
-        return value
-    return f"{value} [{number(interval.low, 2, zeros=True)}, {number(interval.high, 2, zeros=True)}]"
-
-
-def cell_of(cell: Ratio | None, write: Callable[[Interval], str]) -> Cell | None:
+def cell_of(cell: Ratio | None) -> Cell | None:
     """Return one ratio, or why there is none."""
     if cell is None:
         return None
@@ -242,7 +222,7 @@ def cell_of(cell: Ratio | None, write: Callable[[Interval], str]) -> Cell | None
         return Cell(None, "refused")
     if math.isnan(cell.ratio.value):
         return Cell(None, "failed" if cell.failed else "-")
-    return Cell(cell.ratio.value, ">" * cell.bound + write(cell.ratio) + "!" * cell.sticks)
+    return Cell(cell.ratio.value, ">" * cell.bound + two_digits(cell.ratio.value) + "!" * cell.sticks)
 
 
 def notes_on(ratios: Ratios) -> list[str]:

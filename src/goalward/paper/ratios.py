@@ -7,7 +7,7 @@ Ratio in a world
 
 Over worlds
     The geometric mean of the ratios; its logarithm is the mean of the logarithms, whose errors are independent. The
-    worst ratio, and the worst ratio of the 95th percentiles of the regret.
+    worst ratio is given too.
 
 Sticking
     A run that keeps a wrong action pays the same for ever. What counts is the worst run: its regret per episode over
@@ -22,24 +22,21 @@ Runs that were cut off
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from goalward.arrays import Floats
+from goalward.formatting import Interval
 from goalward.results.results import CellResults, Results
-from goalward.statistics import Interval, quantile
+from goalward.statistics import mean_interval, median_interval
 from goalward.table import Table
 
-__all__ = ["Overall", "Ratio", "Ratios", "Scale", "compare_all", "late_regrets", "ratio_interval"]
-
-PERCENTILE = 95.0
 MEASURE = "gap_regret"
 NO_INTERVAL = Interval(math.nan, math.nan, math.nan, 0)
 STICKS, TIMES = 0.02, 5.0
-RESAMPLES = 9_999
 
 
 class Scale(NamedTuple):
@@ -51,44 +48,21 @@ class Scale(NamedTuple):
 
 @dataclass(frozen=True)
 class Ratio:
-    """One agent in one world, relative to the reference.
-
-    Attributes
-    ----------
-    ratio
-        That of the mean gap regrets; NaN if there is none.
-    tail
-        That of the 95th percentiles.
-    regret, median
-        The mean and the median of the gap regret, with bootstrap intervals.
-    of_reference
-        The mean gap regret, divided by the heuristic scale of the world (`Scale.reference`).
-    late
-        The worst run's regret per episode over the last two thirds of its episodes, divided by B*.
-    sticks
-        Whether `late` exceeds 0.02 and five times that of the reference.
-    cut_off, failed, missing
-        How many runs were cut off, failed, or are not there.
-    cpu
-        The ratio of the processor times.
-    refusal
-        Why the agent does not learn in this world; empty if it does.
-    """
+    """One agent in one world, relative to the reference."""
 
     world: str
     agent: str
-    ratio: Interval
-    tail: float = math.nan
-    regret: Interval = NO_INTERVAL
-    median: Interval = NO_INTERVAL
-    of_reference: float = math.nan
-    late: float = math.nan
-    sticks: bool = False
-    cut_off: int = 0
-    failed: int = 0
-    missing: int = 0
-    cpu: float = math.nan
-    refusal: str = ""
+    ratio: Interval = NO_INTERVAL  # of the mean gap regrets; NaN if there is none
+    regret: Interval = NO_INTERVAL  # the mean gap regret with its t-interval
+    median: Interval = NO_INTERVAL  # the median gap regret with its interval of order statistics
+    of_reference: float = math.nan  # the mean gap regret divided by `Scale.reference`
+    late: float = math.nan  # the worst run's regret per episode over the last two thirds, divided by B*
+    sticks: bool = False  # whether `late` exceeds 0.02 and five times that of the reference
+    cut_off: int = 0  # how many runs were cut off,
+    failed: int = 0  # failed,
+    missing: int = 0  # or are not there
+    cpu: float = math.nan  # the ratio of the processor times
+    refusal: str = ""  # why the agent does not learn in this world
 
     @property
     def bound(self) -> bool:
@@ -98,54 +72,32 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Overall:
-    """One agent over many worlds: `worlds` of them have a ratio, `refused` have none because the agent refuses them.
-
-    `sticks` counts the worlds in which a run sticks, and `late` is the largest regret per episode of any.
-    """
+    """One agent over many worlds."""
 
     agent: str
-    mean: Interval
+    mean: Interval  # the geometric mean of the ratios
     worst: float
     worst_world: str
-    tail: float
     of_reference: float
-    late: float
-    sticks: int
+    late: float  # the largest of all worlds
+    sticks: int  # the worlds in which a run sticks
     cut_off: int
     failed: int
+    refused: int  # the worlds that the agent refuses
     cpu: float
-    worlds: int
-    refused: int
     bound: bool
 
 
 @dataclass(frozen=True)
 class Ratios:
-    """The ratios of a study.
+    """The ratios of a study, one for each world and agent."""
 
-    Attributes
-    ----------
-    reference
-        The agent whose regret is 1.
-    cells
-        One ratio for each world and agent.
-    groups
-        The worlds of each group, in the order of the study.
-    level
-        The confidence level of the intervals.
-    runs, episodes
-        The size of the study.
-    caveats
-        What must be known about agents, by their labels.
-    """
-
-    reference: str
+    reference: str  # the agent whose regret is 1
     cells: list[Ratio]
-    groups: dict[str, list[str]]
-    level: float
+    groups: dict[str, list[str]]  # the worlds of each group
     runs: int
     episodes: list[int]
-    caveats: dict[str, str] = field(default_factory=dict)
+    caveats: dict[str, str] = field(default_factory=dict)  # what must be known about agents, by their labels
 
     @property
     def agents(self) -> list[str]:
@@ -161,7 +113,7 @@ class Ratios:
         """Return each agent over the worlds of a group, or over all worlds, the smallest geometric mean first."""
         worlds = [world for name, names in self.groups.items() if group in (None, name) for world in names]
         rows = [
-            summed_up(agent, [cell for cell in self.cells if cell.agent == agent and cell.world in worlds], self.level)
+            over_worlds(agent, [cell for cell in self.cells if cell.agent == agent and cell.world in worlds])
             for agent in self.agents
         ]
         return sorted(rows, key=lambda row: math.inf if math.isnan(row.mean.value) else row.mean.value)
@@ -174,7 +126,6 @@ class Ratios:
 def compare_all(
     results: Results,
     reference: str,
-    level: float = 0.95,
     refusals: Mapping[tuple[str, str], str] | None = None,
     scales: Mapping[str, Scale] | None = None,
 ) -> Ratios:
@@ -191,22 +142,20 @@ def compare_all(
         groups.setdefault(cells[0].cell.world.group, []).append(world)
         by_agent = {cell.cell.agent.label: cell for cell in cells}
         label = cells[0].cell.world.label
-        scale = known.get(label, Scale())
         for agent in agents:
             if agent in by_agent:
-                ratios.append(ratio_of(world, by_agent[agent], by_agent.get(reference), level, scale))
+                ratios.append(ratio_of(world, by_agent[agent], by_agent.get(reference), known.get(label, Scale())))
             elif (label, agent) in refused:
-                ratios.append(Ratio(world, agent, NO_INTERVAL, refusal=refused[label, agent]))
+                ratios.append(Ratio(world, agent, refusal=refused[label, agent]))
     lengths = sorted({cell.cell.episodes for cell in results.cells})
-    return Ratios(reference, ratios, groups, level, results.design.runs, lengths, results.caveats())
+    return Ratios(reference, ratios, groups, results.design.runs, lengths, results.caveats())
 
 
-def ratio_of(world: str, cell: CellResults, base: CellResults | None, level: float, scale: Scale) -> Ratio:
+def ratio_of(world: str, cell: CellResults, base: CellResults | None, scale: Scale) -> Ratio:
     """Return one agent relative to the reference; without a ratio if they share no runs."""
     without_ratio = Ratio(
         world,
         cell.cell.agent.label,
-        NO_INTERVAL,
         cut_off=int(np.count_nonzero(cell.truncated)),
         failed=len(cell.failed),
         missing=len(cell.missing) + len(cell.damaged),
@@ -215,14 +164,12 @@ def ratio_of(world: str, cell: CellResults, base: CellResults | None, level: flo
     if base is None or not shared:
         return without_ratio
     ours, theirs = (results.values[MEASURE][np.isin(results.runs, shared)] for results in (cell, base))
-    tails = [float(np.percentile(regrets, PERCENTILE)) for regrets in (ours, theirs)]
     late, base_late = (float(late_regrets(results).max()) / scale.B_star for results in (cell, base))
     return replace(
         without_ratio,
-        ratio=ratio_interval(ours, theirs, level),
-        tail=tails[0] / tails[1] if tails[1] > 0.0 else math.nan,
-        regret=bootstrapped(ours, np.mean, level),
-        median=bootstrapped(ours, np.median, level),
+        ratio=ratio_interval(ours, theirs),
+        regret=mean_interval(ours),
+        median=median_interval(ours),
         of_reference=float(ours.mean()) / scale.reference if scale.reference > 0.0 else math.nan,
         late=late,
         sticks=late > max(STICKS, TIMES * base_late),
@@ -237,53 +184,41 @@ def late_regrets(cell: CellResults) -> Floats:
     return np.asarray((cell.values[MEASURE] - early) / np.maximum(done * 2.0 / 3.0, 1.0))
 
 
-def bootstrapped(values: Floats, statistic: Callable[..., Any], level: float) -> Interval:
-    """Return a statistic of the runs with its percentile bootstrap interval; the same for the same runs."""
-    value, n = float(statistic(values)), len(values)
-    if n < 2:
-        return Interval(value, math.nan, math.nan, n)
-    picks = np.random.default_rng(0).integers(0, n, (RESAMPLES, n))
-    low, high = np.quantile(statistic(values[picks], axis=1), [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
-    return Interval(value, float(low), float(high), n)
-
-
-def ratio_interval(ours: Floats, theirs: Floats, level: float = 0.95) -> Interval:
-    """Return the ratio of two means of pairs with its interval; NaN where a mean is not positive.
+def ratio_interval(ours: Floats, theirs: Floats) -> Interval:
+    """Return the ratio of two means of pairs with its 95 % interval; NaN where a mean is not positive.
 
     >>> ratio_interval(np.array([1.0, 3.0]), np.array([2.0, 6.0])).value
     0.5
     """
-    n = len(ours)
     means = float(np.mean(ours)), float(np.mean(theirs))
     if min(means) <= 0.0 or not np.isfinite(means).all():
-        return Interval(math.nan, math.nan, math.nan, n)
-    ratio = means[0] / means[1]
-    if n < 2:
-        return Interval(ratio, math.nan, math.nan, n)
-    error = float(np.std(ours / means[0] - theirs / means[1], ddof=1)) / math.sqrt(n)
-    reach = quantile(n - 1, level) * error
-    return Interval(ratio, ratio * math.exp(-reach), ratio * math.exp(reach), n)
+        return replace(NO_INTERVAL, runs=len(ours))
+    return around(
+        math.log(means[0] / means[1]), mean_interval(ours / means[0] - theirs / means[1]).half_width, len(ours)
+    )
 
 
-def summed_up(agent: str, cells: Sequence[Ratio], level: float) -> Overall:
+def around(logarithm: float, reach: float, runs: int) -> Interval:
+    """Return the interval whose logarithm reaches this far to both sides."""
+    return Interval(math.exp(logarithm), math.exp(logarithm - reach), math.exp(logarithm + reach), runs)
+
+
+def over_worlds(agent: str, cells: Sequence[Ratio]) -> Overall:
     """Return an agent over several worlds."""
     known = [cell for cell in cells if not math.isnan(cell.ratio.value)]
-    worst = max(known, key=lambda cell: cell.ratio.value, default=None)
-    tails = [cell.tail for cell in known if not math.isnan(cell.tail)]
+    worst = max(known, key=lambda cell: cell.ratio.value, default=Ratio("", agent))
     return Overall(
         agent,
-        mean=geometric_mean([cell.ratio for cell in known], level),
-        worst=math.nan if worst is None else worst.ratio.value,
-        worst_world="" if worst is None else worst.world,
-        tail=max(tails, default=math.nan),
+        mean=geometric_mean([cell.ratio for cell in known]),
+        worst=worst.ratio.value,
+        worst_world=worst.world,
         of_reference=geometric([cell.of_reference for cell in known]),
         late=max((cell.late for cell in known if not math.isnan(cell.late)), default=math.nan),
         sticks=sum(cell.sticks for cell in known),
         cut_off=sum(cell.cut_off for cell in cells),
         failed=sum(cell.failed for cell in cells),
-        cpu=geometric([cell.cpu for cell in known]),
-        worlds=len(known),
         refused=sum(bool(cell.refusal) for cell in cells),
+        cpu=geometric([cell.cpu for cell in known]),
         bound=any(cell.bound for cell in known),
     )
 
@@ -294,15 +229,11 @@ def geometric(values: Sequence[float]) -> float:
     return math.exp(float(np.mean(np.log(known)))) if known else math.nan
 
 
-def geometric_mean(ratios: Sequence[Interval], level: float) -> Interval:
+def geometric_mean(ratios: Sequence[Interval]) -> Interval:
     """Return the geometric mean of ratios whose errors are independent, with its interval."""
     if not ratios:
         return NO_INTERVAL
-    mean = float(np.mean([math.log(ratio.value) for ratio in ratios]))
-    runs = min(ratio.runs for ratio in ratios)
-    if any(math.isnan(ratio.low) for ratio in ratios):
-        return Interval(math.exp(mean), math.nan, math.nan, runs)
     # Half an interval is t times a standard error; squares of standard errors add up.
-    reaches = [math.log(ratio.high / ratio.low) / 2.0 for ratio in ratios]
-    reach = math.sqrt(math.fsum(reach**2 for reach in reaches)) / len(ratios)
-    return Interval(math.exp(mean), math.exp(mean - reach), math.exp(mean + reach), runs)
+    reach = math.hypot(*(math.log(ratio.high / ratio.low) / 2.0 for ratio in ratios)) / len(ratios)
+    mean = math.log(geometric([ratio.value for ratio in ratios]))
+    return around(mean, reach, min(ratio.runs for ratio in ratios))

@@ -29,8 +29,6 @@ from goalward.studies.attachments import Attachments
 from goalward.studies.run_spec import make_world
 from goalward.table import Cell, Table, save
 
-__all__ = ["PUBLISHED", "REGIMES", "instances_table", "publish", "published_table"]
-
 FIGURES = {"linear": "regret", "log": "regret-log"}
 EPISODES = 10_000
 TOLERANCE = 0.25

@@ -30,8 +30,6 @@ from goalward.table import Table
 from goalward.theory.run_report import Report, report, statements_table
 from goalward.theory.trace import check_posterior
 
-__all__ = ["bounds_table", "publish_theory", "study_reports"]
-
 NOTES = (
     "lower bound: no algorithm stays below the order of B* sqrt(S A K) in every world with B* >= 1 (Rosenberg et al.)",
     "exponents are measured; in K the largest of all worlds; an agent that never learns has 1",

@@ -44,8 +44,6 @@ from goalward.theory.confidence import rate
 from goalward.theory.regret_bounds import rates_bound
 from goalward.theory.trace import Trace
 
-__all__ = ["Intervals", "cut_into_intervals", "known_threshold", "sufficient_alpha"]
-
 
 @dataclass(frozen=True, eq=False)
 class Intervals:

@@ -34,8 +34,6 @@ from goalward.settings import checked_number
 from goalward.ssp.model import SSP
 from goalward.theory.trace import Trace
 
-__all__ = ["Coverage", "coverage", "miss_probabilities", "miss_probability", "promise", "rate", "width"]
-
 SLACK = 1e-12  # a kernel on the edge of the set is in it; the edge is computed in double precision
 
 

@@ -31,8 +31,6 @@ from goalward.arrays import Floats
 from goalward.planning.evaluate import step_mean
 from goalward.theory.trace import Trace
 
-__all__ = ["Decomposition", "decompose"]
-
 
 @dataclass(frozen=True, eq=False)
 class Decomposition:

@@ -41,10 +41,6 @@ from goalward.errors import TheoryError
 from goalward.learning.run import Epochs
 from goalward.theory.trace import Trace
 
-__all__ = [
-    "EpochCount", "Invariants", "check_invariants", "count_epochs", "epoch_bound", "macro_epoch_bound",
-]  # fmt: skip
-
 
 @dataclass(frozen=True)
 class EpochCount:

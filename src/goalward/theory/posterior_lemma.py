@@ -36,8 +36,6 @@ from goalward.settings import checked_integer
 from goalward.ssp.model import SSP
 from goalward.theory.trace import check_posterior
 
-__all__ = ["Agreement", "Quantity", "agreement", "draw_world", "features", "quantities", "sample_pair"]
-
 Quantity = tuple[int, int, int] | None
 """A transition (state, action, successor), or None for V(s_init)."""
 

@@ -24,8 +24,6 @@ from math import log, sqrt
 
 from goalward.errors import TheoryError
 
-__all__ = ["Bound", "rates_bound", "theorem_1", "theorem_2", "third_term_bound"]
-
 
 @dataclass(frozen=True)
 class Bound:

@@ -40,8 +40,6 @@ from goalward.theory.limit import regret_limit
 from goalward.theory.regret_bounds import theorem_1, theorem_2, third_term_bound
 from goalward.theory.trace import Trace, trace_of
 
-__all__ = ["Report", "Statement", "report", "statements_table"]
-
 DELTA = 0.1
 POINTS = 40
 

@@ -22,8 +22,6 @@ from goalward.learning.run import Run
 from goalward.planning.solve import solve_all
 from goalward.ssp.model import SSP
 
-__all__ = ["Trace", "check_posterior", "trace_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class Trace:

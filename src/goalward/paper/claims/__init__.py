@@ -16,8 +16,6 @@ from goalward.progress import phase
 from goalward.studies.executors import open_workers
 from goalward.studies.store import Store
 
-__all__ = ["TESTS", "check_claims"]
-
 TESTS: dict[str, Callable[[RunSource], Iterator[Finding]]] = {
     "rivals": experiments.rivals,
     "ulcvi": experiments.ulcvi,

@@ -23,8 +23,6 @@ from goalward.results.results import Results
 from goalward.ssp.model import SSP
 from goalward.statistics import compare_pairs, mean_interval, share
 
-__all__ = ["priors", "resampling", "rivals", "tuned", "ulcvi", "withheld"]
-
 RIVALS = ("UC-SSP", "Bernstein-SSP", "ULCVI", "EB-SSP")
 BOTH = " and ".join(PAPER_WORLDS)
 QUALITY = 1.5  # "of the quality of" is taken to mean: at most this many times the regret

@@ -16,11 +16,6 @@ from typing import NamedTuple
 from goalward.formatting import Interval
 from goalward.table import Cell, Column, Columns, Table
 
-__all__ = [
-    "CLAIMS", "Finding", "Verdict", "above", "all_of", "at_most", "below", "between", "certain",
-    "claims_table",
-]  # fmt: skip
-
 CLAIMS = {
     "rivals": "PSRL-SSP beats every rival on both worlds",
     "gap": "The gap to the rivals is larger on GridWorld",

@@ -20,7 +20,8 @@ from goalward.learning.learn import run_agent
 from goalward.paper.claims.findings import Finding, all_of, at_most, below, certain
 from goalward.paper.claims.runs import PAPER_WORLDS, RunSource
 from goalward.seeds import generator, run_seed
-from goalward.statistics import Interval, mean_interval
+from goalward.formatting import Interval
+from goalward.statistics import mean_interval
 from goalward.theory.analysis_intervals import cut_into_intervals
 from goalward.theory.confidence import Coverage, coverage, miss_probabilities, promise
 from goalward.theory.decomposition import decompose
@@ -28,8 +29,6 @@ from goalward.theory.epochs import check_invariants, count_epochs
 from goalward.theory.posterior_lemma import agreement, draw_world, quantities, sample_pair
 from goalward.theory.regret_bounds import third_term_bound
 from goalward.theory.trace import trace_of
-
-__all__ = ["lemmas", "posterior"]
 
 COSTS = np.linspace(0.2, 1.0, 10).reshape(5, 2)
 PRIOR = Dirichlet(1.0)

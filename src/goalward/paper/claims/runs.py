@@ -24,8 +24,6 @@ from goalward.studies.runner import Report, run_study
 from goalward.studies.store import Store
 from goalward.studies.study import Study
 
-__all__ = ["OURS", "PAPER_WORLDS", "RunSource", "cell_of", "drawn_worlds"]
-
 Result = TypeVar("Result")
 OURS = "PSRL-SSP"
 PAPER_WORLDS: dict[str, Callable[[], SSP]] = {"GridWorld": worlds.grid_world, "RandomMDP": worlds.random_mdp}

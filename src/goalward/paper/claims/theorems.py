@@ -39,8 +39,6 @@ from goalward.theory.epochs import EpochCount, count_epochs
 from goalward.theory.posterior_lemma import draw_world
 from goalward.theory.regret_bounds import theorem_1, theorem_2
 
-__all__ = ["epochs", "exponent", "theorem_1_claims", "theorem_2_claim"]
-
 EPOCH_WORLDS = ("GridWorld", "RandomMDP", "GridWorld, success 0.4")
 ZERO_COSTS = np.array([[0.0, 0.3], [0.6, 0.0], [1.0, 0.4], [0.0, 0.8], [0.5, 1.0]])
 GOAL_STATES, GOAL_NEAR = 8, (8, 4, 2, 1)
