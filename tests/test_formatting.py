@@ -4,8 +4,7 @@ import math
 
 import pytest
 
-from goalward.formatting import duration, number, with_margin, with_range
-from goalward.statistics import Interval
+from goalward.formatting import Interval, duration, number, with_margin, with_range
 
 
 @pytest.mark.parametrize(

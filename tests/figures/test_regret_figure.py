@@ -81,6 +81,7 @@ def test_steps_are_averaged_over_blocks_of_episodes():
     starts = [0, *ends[:-1]]
     assert 20 < len(ends) < 50
     assert ends[-1] == 100
+    assert ends[-2] < 95, "the last block is as long as those before it"
     assert line.get_ydata() == pytest.approx([steps[a:b].mean() for a, b in zip(starts, ends, strict=True)])
 
 
@@ -96,6 +97,13 @@ def test_guides_grow_as_the_root_and_the_logarithm(axes):
     assert len(regret_figure(results, axes=axes, guides=False).axes[0].lines) == 2
     # There is no growth law for the steps of an episode.
     assert len(regret_figure(results, "steps", axes, guides=True).axes[0].lines) == 2
+
+
+@pytest.mark.parametrize(("measure", "first"), [("gap_regret", 1.0), ("steps", 1.0)])
+def test_lines_on_log_axes_start_together(measure, first):
+    results = study(cell_results("one", "a", 2.0, cut=60), cell_results("one", "b", 1.0))
+    cut, _, whole = regret_figure(results, measure, "log", guides=False).axes[0].lines
+    assert cut.get_xdata()[0] == whole.get_xdata()[0] == first
 
 
 def test_a_line_ends_where_its_first_run_was_cut_off():

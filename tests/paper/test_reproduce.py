@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from goalward import SSP, Study, run, worlds
+from goalward.formatting import Interval
 from goalward.paper.reproduce import AGENTS, instances_table, is_myopic, published_table
 from goalward.results.summary import summary_table
-from goalward.statistics import Interval
 from made_up_results import cell_results, study
 
 

@@ -65,13 +65,12 @@ def test_the_second_term_is_the_error_at_the_start() -> None:
     assert pytest.approx(expected) == decompose(trace_of(run)).R2
 
 
-def test_luck_is_what_the_true_kernel_does_not_explain() -> None:
-    """With the true model as the only candidate nothing is misjudged: regret is luck, and R1 + R2 is zero."""
+def test_with_the_true_model_regret_is_the_third_term() -> None:
+    """With the true model as the only candidate, R1 + R2 is zero."""
     world = WORLDS["grid"]
     run = learn(PSRL(FinitePrior([world])), world, 50, 3, keep_plans=True, keep_steps=True)
     terms = decompose(trace_of(run))
-    assert terms.misjudgement == pytest.approx(0.0, abs=1e-6)
-    assert terms.luck == pytest.approx(run.regret[-1], rel=1e-6)
+    assert pytest.approx(run.regret[-1], rel=1e-6) == terms.R3
     assert pytest.approx(0.0, abs=1e-6) == terms.R1 + terms.R2
 
 

@@ -106,14 +106,15 @@ def draw_panel(
 ) -> dict[str, tuple[Floats, Floats]]:
     """Draw a line for each agent; return the lines, as points and heights."""
     lines = {}
+    longest = max(cell.cell.episodes for cell in cells)
     for cell in cells:
         style = styles[cell.cell.agent.label]
         points, mean, low, high = band(cell, measure, level, kind)
         if not len(points):
             continue
         if axes == "log":
-            # In the first episodes intervals reach below zero, which a logarithmic axis cannot show.
-            shown = points >= min(10.0, points[-1] / 100.0)
+            # In the first episodes intervals of regret reach below zero, which a logarithmic axis cannot show.
+            shown = points >= (min(10.0, longest / 100.0, points[-1]) if measure in REGRETS else 1.0)
             points, mean, low, high = points[shown], mean[shown], low[shown], high[shown]
             low = np.maximum(low, 1e-3 * np.abs(mean))
         lines[cell.cell.agent.label] = (points, mean)
@@ -130,7 +131,6 @@ def draw_panel(
         say_empty(panel, "no episode that all runs finished" if some else "no runs yet")
     elif np.isnan(means).all():
         say_empty(panel, "V* is not known: no regret")
-    longest = max(cell.cell.episodes for cell in cells)
     if axes == "log":
         panel.set_xscale("log")
         means = means[(means > 0.0) & np.isfinite(means)]

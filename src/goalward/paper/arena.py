@@ -197,7 +197,7 @@ def arena_tables(ratios: Ratios) -> list[Table]:
 
 
 def overall_row(overall: Overall, group: str, index: int, ratios: Ratios) -> dict[str, Any]:
-    sign, mean = ">" * overall.bound, overall.mean
+    sign, mean = ">" * (overall.cut_off > 0), overall.mean
     ends = "" if math.isnan(mean.low) else f" [{two_digits(mean.low)}, {two_digits(mean.high)}]"
     count = len(ratios.groups[group])
     which = f"{count} world{'s' * (count != 1)}" + f" for {group}" * bool(group)
@@ -222,13 +222,13 @@ def cell_of(cell: Ratio | None) -> Cell | None:
         return Cell(None, "refused")
     if math.isnan(cell.ratio.value):
         return Cell(None, "failed" if cell.failed else "-")
-    return Cell(cell.ratio.value, ">" * cell.bound + two_digits(cell.ratio.value) + "!" * cell.sticks)
+    return Cell(cell.ratio.value, ">" * (cell.cut_off > 0) + two_digits(cell.ratio.value) + "!" * cell.sticks)
 
 
 def notes_on(ratios: Ratios) -> list[str]:
     """Return what a reader must know before trusting a number."""
     notes = []
-    if any(cell.bound for cell in ratios.cells):
+    if any(cell.cut_off for cell in ratios.cells):
         notes.append("> runs were cut off by the step limit: they count with what they had paid by then, a lower bound")
     if any(cell.sticks for cell in ratios.cells):
         notes.append(

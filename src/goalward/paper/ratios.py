@@ -58,16 +58,11 @@ class Ratio:
     of_reference: float = math.nan  # the mean gap regret divided by `Scale.reference`
     late: float = math.nan  # the worst run's regret per episode over the last two thirds, divided by B*
     sticks: bool = False  # whether `late` exceeds 0.02 and five times that of the reference
-    cut_off: int = 0  # how many runs were cut off,
+    cut_off: int = 0  # how many runs were cut off: if any, the ratio is a lower bound; how many
     failed: int = 0  # failed,
     missing: int = 0  # or are not there
     cpu: float = math.nan  # the ratio of the processor times
     refusal: str = ""  # why the agent does not learn in this world
-
-    @property
-    def bound(self) -> bool:
-        """Whether the ratio is a lower bound only."""
-        return self.cut_off > 0
 
 
 @dataclass(frozen=True)
@@ -85,7 +80,6 @@ class Overall:
     failed: int
     refused: int  # the worlds that the agent refuses
     cpu: float
-    bound: bool
 
 
 @dataclass(frozen=True)
@@ -107,7 +101,7 @@ class Ratios:
     @property
     def table(self) -> Table:
         """The ratios as a table."""
-        return Table([vars(cell) | {"bound": cell.bound} for cell in self.cells], name="cells")
+        return Table([vars(cell) for cell in self.cells], name="cells")
 
     def overall(self, group: str | None = None) -> list[Overall]:
         """Return each agent over the worlds of a group, or over all worlds, the smallest geometric mean first."""
@@ -219,7 +213,6 @@ def over_worlds(agent: str, cells: Sequence[Ratio]) -> Overall:
         failed=sum(cell.failed for cell in cells),
         refused=sum(bool(cell.refusal) for cell in cells),
         cpu=geometric([cell.cpu for cell in known]),
-        bound=any(cell.bound for cell in known),
     )
 
 

@@ -19,12 +19,12 @@ import numpy as np
 
 from goalward.figures import plot
 from goalward.figures.drawing import figure_files, save_figure
-from goalward.formatting import with_range
+from goalward.formatting import Interval, with_range
 from goalward.planning.hardness import hardness
 from goalward.results.results import Results
 from goalward.results.summary import summary_tables
 from goalward.ssp.model import SSP
-from goalward.statistics import Interval, median_interval, share
+from goalward.statistics import median_interval, share
 from goalward.studies.attachments import Attachments
 from goalward.studies.run_spec import make_world
 from goalward.table import Cell, Table, save

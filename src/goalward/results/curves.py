@@ -26,9 +26,9 @@ def band(cell: CellResults, measure: str, level: float, kind: Band = "mean") -> 
     common = cell.points <= cell.episodes_done.min(initial=0 if not len(curves) else cell.points[-1])
     points, runs = cell.points[common].astype(np.float64), curves[:, common]
     if measure not in REGRETS and len(points):
-        starts = np.unique(np.geomspace(1, len(points), MOST_BLOCKS).astype(np.int64)) - 1
-        points = points[np.append(starts[1:], len(points)) - 1]
-        runs = np.add.reduceat(runs, starts, axis=1) / np.diff(np.append(starts, common.sum()))
+        edges = np.unique(np.geomspace(1, len(points) + 1, MOST_BLOCKS).round().astype(np.int64)) - 1
+        points = points[edges[1:] - 1]
+        runs = np.add.reduceat(runs, edges[:-1], axis=1) / np.diff(edges)
     return points, *band_of(runs, level, kind)
 
 

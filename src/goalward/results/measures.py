@@ -95,6 +95,10 @@ def exponent(sample: Sample) -> Interval:
     return growth_along(sample.points, sample.curves, sample.level)
 
 
+def percent(value: float) -> str:
+    return "-" if math.isnan(value) else f"{100 * value:.4g} %"
+
+
 def rounded(value: float) -> str:
     return number(value, zeros=True)
 
@@ -124,7 +128,7 @@ MEASURES = (
     Measure(
         "goals",
         lambda run: run.outcome["goals"] / run.outcome["episodes"],
-        (Statistic("goals", mean, lambda value: f"{100 * value:.4g} %", heading="goal reached"),),
+        (Statistic("goals", mean, percent, heading="goal reached"),),
     ),
     Measure(
         "steps",

@@ -8,11 +8,7 @@ regret of K episodes, sum_t c(s_t, a_t) - K V(s_init; theta_*), is the sum of
     R3 = sum_t V(s'_t; theta_l) - sum_s' theta_l(s' | s_t, a_t) V(s'; theta_l)        how wrong it is about each step
 
 on every path, not only in expectation. R1 telescopes within epochs, and R2 = sum_l K_l V(s_init; theta_l) -
-K V(s_init; theta_*), where K_l counts the goals of epoch l. R3 is split once more,
-
-    R3 = luck + misjudgement,   luck = sum_t V(s'_t; theta_l) - sum_s' theta_*(s' | s_t, a_t) V(s'; theta_l),
-
-where luck is a martingale and has mean 0; the proof bounds the mean of the misjudgement.
+K V(s_init; theta_*), where K_l counts the goals of epoch l.
 
 An agent that plans with max(c, floor) satisfies the Bellman equation with these costs. Then the sum of
 c - max(c, floor) along the path is a fourth term, which is never positive.
@@ -40,8 +36,6 @@ class Decomposition:
     R2: float
     R3: float
     raised_costs: float  # the sum of c - max(c, floor); 0 unless the agent has a cost floor
-    luck: float  # the two parts of R3
-    misjudgement: float
     regret: float  # as `learn` measured it
     total_cost: float  # all costs paid
     L: int  # the number of epochs
@@ -68,21 +62,17 @@ def decompose(trace: Trace) -> Decomposition:
     """Split the regret of a run."""
     run, V, epoch = trace.run, trace.values, trace.epoch
     ahead, next_value = V[epoch, trace.following], V[epoch, trace.steps.next_states]
-    sampled, true = expected_next_values(trace)
-    terms = (V[epoch, trace.steps.states] - ahead, ahead - next_value, next_value - sampled)
+    terms = (V[epoch, trace.steps.states] - ahead, ahead - next_value, next_value - expected_next_values(trace))
     episode = np.repeat(np.arange(len(run.costs)), run.steps)
     by_episode = np.array([np.bincount(episode, weights=term, minlength=len(run.costs)) for term in terms]).T
     by_episode[:, 1] -= run.optimal_value
     R1, R2, R3 = by_episode.sum(axis=0).tolist()
-    luck = float(np.sum(next_value - true))
     planned = trace.planning_costs[trace.steps.states, trace.steps.actions]
     return Decomposition(
         R1=R1,
         R2=R2,
         R3=R3,
         raised_costs=float(np.sum(trace.steps.costs - planned)),
-        luck=luck,
-        misjudgement=R3 - luck,
         regret=float(run.regret[-1]),
         total_cost=float(run.costs.sum()),
         L=len(run.epochs),
@@ -91,11 +81,10 @@ def decompose(trace: Trace) -> Decomposition:
     )
 
 
-def expected_next_values(trace: Trace) -> tuple[Floats, Floats]:
-    """Return E[V(s'; theta_l)] at each step, under theta_l and under theta_*."""
-    sampled, true = np.empty(len(trace.steps.states)), np.empty(len(trace.steps.states))
+def expected_next_values(trace: Trace) -> Floats:
+    """Return E[V(s'; theta_l)] under theta_l at each step."""
+    means = np.empty(len(trace.steps.states))
     for model, values, steps in zip(trace.models, trace.values, trace.epoch_slices(), strict=True):
         pairs = trace.steps.states[steps], trace.steps.actions[steps]
-        sampled[steps] = step_mean(model, values[:-1], 0.0)[pairs]
-        true[steps] = step_mean(trace.world, values[:-1], 0.0)[pairs]
-    return sampled, true
+        means[steps] = step_mean(model, values[:-1], 0.0)[pairs]
+    return means

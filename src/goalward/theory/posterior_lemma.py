@@ -94,22 +94,11 @@ def sample_pair(
     seed: int,
     wanted: Sequence[Quantity],
 ) -> tuple[Floats, Floats] | None:
-    """Draw a world from a prior, learn in it, and return the quantities of theta_l and of theta_*.
+    """Draw a world with these costs from a prior, learn in it, and return the quantities of theta_l and of theta_*.
 
-    Parameters
-    ----------
-    agent
-        An agent of posterior sampling. If it has a `value_limit`, the world stays within it.
-    prior
-        That of the agent. With another one the lemma is false, which shows what the test can detect.
-    costs
-        The costs of the world; it starts in state 0.
-    epoch
-        l, counted from 1 as in the paper.
-    episodes, seed
-        Of the run. If it ends before epoch l, the function returns None.
-    wanted
-        See `quantities`.
+    The agent must sample its posterior; if it has a `value_limit`, the world stays within it. The prior is that of the
+    agent: with another one the lemma is false, which shows what the test can detect. The world starts in state 0. l is
+    `epoch`, counted from 1 as in the paper; None is returned if the run ends before it. For `wanted` see `quantities`.
     """
     checked_integer("epoch", epoch, 1)
     task = Task(np.asarray(costs, dtype=np.float64), 0, episodes)

@@ -27,18 +27,10 @@ from goalward.errors import TheoryError
 
 @dataclass(frozen=True)
 class Bound:
-    """The order of a bound.
+    """The order of a bound."""
 
-    Attributes
-    ----------
-    main
-        The term that grows like sqrt(K).
-    lower_order
-        All other terms.
-    """
-
-    main: float
-    lower_order: float
+    main: float  # the term that grows like sqrt(K)
+    lower_order: float  # all other terms
 
     @property
     def total(self) -> float:

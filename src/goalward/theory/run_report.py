@@ -57,35 +57,22 @@ class Statement(NamedTuple):
 class Report:
     """One run under the analysis.
 
-    Attributes
-    ----------
-    run
-        The run.
-    statements
-        The numbers at the end of the run beside their bounds.
-    points
-        k, some numbers of episodes up to the end of the run.
-    curves
-        The same numbers after k episodes, by name: ``regret, gap_regret, theorem, reference, log_limit``; ``epochs,
-        epoch_bound``; ``R1, R2, R3``; ``true_ratio, sampled_ratio``, the largest distance of a kernel from the
-        empirical frequencies divided by the radius of its confidence set; ``played_pairs, all_pairs``, the
-        concentration.
-    theorem
-        The theorem that covers the agent: "Theorem 1", or "Theorem 2" if it raises costs.
-    terms, count, invariants, cover, intervals
-        What the modules of `goalward.theory` say about the run; `intervals` is None where costs are zero.
+    `curves` has the same numbers as `statements` after k episodes, by name: ``regret, gap_regret, theorem, reference,
+    log_limit``; ``epochs, epoch_bound``; ``R1, R2, R3``; ``true_ratio, sampled_ratio``, the largest distance of a
+    kernel from the empirical frequencies divided by the radius of its confidence set; ``played_pairs, all_pairs``, the
+    concentration. `terms` to `intervals` are what the modules of `goalward.theory` say about the run.
     """
 
     run: Run = field(repr=False)
-    statements: list[Statement]
-    points: Int64s = field(repr=False)
+    statements: list[Statement]  # the numbers at the end of the run beside their bounds
+    points: Int64s = field(repr=False)  # k, some numbers of episodes up to the end of the run
     curves: dict[str, Floats] = field(repr=False)
-    theorem: str
+    theorem: str  # the one that covers the agent: "Theorem 1", or "Theorem 2" if it raises costs
     terms: Decomposition = field(repr=False)
     count: EpochCount = field(repr=False)
     invariants: Invariants = field(repr=False)
     cover: Coverage = field(repr=False)
-    intervals: Intervals | None = field(repr=False)
+    intervals: Intervals | None = field(repr=False)  # None where costs are zero
 
     @property
     def table(self) -> Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from goalward.formatting import Interval
 from goalward.paper.claims.findings import (
     Finding,
     Verdict,
@@ -15,7 +16,6 @@ from goalward.paper.claims.findings import (
     certain,
     claims_table,
 )
-from goalward.statistics import Interval
 
 HOLDS, FAILS, OPEN = Verdict.HOLDS, Verdict.FAILS, Verdict.OPEN
 TABLE = [

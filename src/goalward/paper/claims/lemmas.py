@@ -15,12 +15,11 @@ from goalward.acting.contract import Task
 from goalward.agents.posterior.psrl import PSRL
 from goalward.arrays import Floats
 from goalward.beliefs.dirichlet import Dirichlet
-from goalward.formatting import number, with_range
+from goalward.formatting import Interval, number, with_range
 from goalward.learning.learn import run_agent
 from goalward.paper.claims.findings import Finding, all_of, at_most, below, certain
 from goalward.paper.claims.runs import PAPER_WORLDS, RunSource
 from goalward.seeds import generator, run_seed
-from goalward.formatting import Interval
 from goalward.statistics import mean_interval
 from goalward.theory.analysis_intervals import cut_into_intervals
 from goalward.theory.confidence import Coverage, coverage, miss_probabilities, promise

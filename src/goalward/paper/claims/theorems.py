@@ -24,7 +24,7 @@ from goalward.acting.contract import Task
 from goalward.agents.posterior.psrl import PSRL, cost_floor
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.dirichlet import Dirichlet
-from goalward.formatting import number, with_range
+from goalward.formatting import Interval, number, with_range
 from goalward.learning.learn import run_agent
 from goalward.paper.claims.findings import Finding, above, all_of, at_most, below, certain
 from goalward.paper.claims.runs import OURS, RunSource, cell_of, drawn_worlds
@@ -32,7 +32,7 @@ from goalward.planning.hardness import hardness
 from goalward.results.results import CellResults, Results
 from goalward.seeds import generator, run_seed
 from goalward.ssp.model import SSP
-from goalward.statistics import Interval, compare_pairs, growth_along, growth_of_means, mean_interval
+from goalward.statistics import compare_pairs, growth_along, growth_of_means, mean_interval
 from goalward.studies.rerun import rerun
 from goalward.studies.run_spec import RunSpec
 from goalward.theory.epochs import EpochCount, count_epochs
