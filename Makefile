@@ -126,8 +126,9 @@ bench-real: dev $(PEERS_STAMP)
 bench-load: dev $(PEERS_STAMP)
 	$(BIN)/python benchmarks/load.py $(ARGS)
 
+# ARGS="short reading" measures only these parts of bench-experiments.
 bench-learning bench-sizes bench-rivals bench-experiments bench-startup bench-pages bench-continuous bench-ablation: dev
-	$(BIN)/python benchmarks/$(@:bench-%=%).py
+	$(BIN)/python benchmarks/$(@:bench-%=%).py $(ARGS)
 
 bench-instance: dev
 	$(BIN)/python benchmarks/published_instance.py $(ARGS)

@@ -1,15 +1,15 @@
-"""What experiments cost: `make bench-experiments`.
+"""What experiments cost: `make bench-experiments`, or some parts of it, ARGS="short reading".
 
     reproduce       the paper's comparison in full, with a cold kernel cache, with a warm one, and when it is complete
-    overhead        processor time of everything but learning, in a study of runs of about a second
-    two workers     one study with one worker and with two
-    many runs       2,000 and 20,000 stored runs of 10 episodes: status, summary, plot, report, export; and what a run
-                    costs beside its learning
+    long            processor time of everything but learning in runs of about a second, with one worker and with two
+    short           what a run of 10 episodes costs beside its learning
+    reading         status, summary, plot, report and export of 2,000 and 20,000 stored runs of 10 episodes, and what
+                    their difference means for a million
 
 Wall-clock times depend on who else uses the machine, so processor times stand beside them: `alone` is the processor
 time divided by the number of busy cores, what a machine with nothing else to do would need at least. Memory is the
-largest of any process. The table goes to the terminal and to benchmarks/results/experiments.md; --quick makes it small
-and writes no file.
+largest of any process. Each part is a section of benchmarks/results/experiments.md, and replaces that section only;
+--quick makes everything small and writes no file.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -29,6 +30,7 @@ import goalward as gw
 from goalward.studies.run_file import encode
 from goalward.studies.store import Store
 from goalward.studies.study import Study
+from goalward.studies.worker import facts_of
 from processes import machine, say, table
 
 RESULTS = Path(__file__).resolve().parent / "results" / "experiments.md"
@@ -71,9 +73,13 @@ class Watch(threading.Thread):
         return below
 
 
+Row = tuple[str, ...]
+HEADS = ["what", "wall clock", "processor", "alone", "peak memory", "asked"]
+
+
 def measure(folder: Path, *arguments: str) -> tuple[float, float, float]:
     """Run goalward; return the wall-clock seconds, the processor seconds and the peak megabytes of one process."""
-    # A cache of its own: cold at first, and then nobody's edits make it cold again.
+    # A cache for each part: cold at first, and then nobody's edits make it cold again.
     environment = {"GOALWARD_CACHE_DIR": str(folder / "cache")}
     start = time.perf_counter()
     process = subprocess.Popen(
@@ -92,7 +98,7 @@ def measure(folder: Path, *arguments: str) -> tuple[float, float, float]:
     return wall, sum(watch.times.values()), max(watch.peaks.values()) / 1024
 
 
-def reproduce(folder: Path, quick: bool) -> list[tuple[str, ...]]:
+def reproduce(folder: Path, quick: bool) -> list[Row]:
     size = ("--episodes", "500", "--runs", "2") if quick else ()
     rows = []
     for name, out, asked in (
@@ -112,11 +118,13 @@ def long_runs(runs: int) -> str:
     return f'name = "long"\nruns = {runs}\nepisodes = 30_000\n{entries}'
 
 
-def overhead(folder: Path, quick: bool) -> list[tuple[str, ...]]:
+def long(folder: Path, quick: bool) -> list[Row]:
     few, many, turns = (2, 6, 1) if quick else (4, 16, 3)
     walls: dict[int, list[float]] = {1: [], 2: []}
     shares: dict[int, list[float]] = {1: [], 2: []}
     last = {}
+    (folder / "long.toml").write_text(long_runs(1))
+    measure(folder, "run", "long.toml", "--workers", "1", "--out", "warm")
     # In turns, because the speed of a shared machine drifts. Starting up costs the same for few runs and for many; the
     # difference is what each run costs.
     for turn, workers in itertools.product(range(turns), (1, 2)):
@@ -152,7 +160,7 @@ EPISODES = 10
 # What is asked at 20,000 runs.
 VERBS = {
     ("status",): "< 5 CPU s",
-    ("status", "--check"): "",
+    ("status", "--check"): "< 12 CPU s, < 400 MB",
     ("summary",): "< 12 CPU s, < 400 MB",
     ("plot",): "< 12 CPU s, < 400 MB",
     ("report",): "< 12 CPU s, < 400 MB",
@@ -176,63 +184,77 @@ def fill_store(folder: Path, runs: int) -> None:
     study = many_runs(folder, runs)
     store = Store.open(folder / study.design.name, create=True)
     store.save_study(study.design.reference, study.text, study.attachments)
-    run = gw.learn(gw.agents.PSRL(gw.Dirichlet(0.1)), gw.worlds.grid_world(), EPISODES, seed=0)
+    world = gw.worlds.grid_world()
+    run = gw.learn(gw.agents.PSRL(gw.Dirichlet(0.1)), world, EPISODES, seed=0)
     for cell in study.design.cells:
         for spec in study.design.specs(cell):
             path = store.path(spec.key)
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(encode(run, spec, {"cpu_seconds": 0.1}))
+            path.write_bytes(encode(run, spec, {"cpu_seconds": 0.1}, facts_of(world)))
 
 
-def reading(folder: Path, quick: bool) -> list[tuple[str, ...]]:
-    rows = []
-    for runs in (200, 400) if quick else (2_000, 20_000):
+def reading(folder: Path, quick: bool) -> list[Row]:
+    sizes = (200, 400) if quick else (2_000, 20_000)
+    found: dict[int, list[tuple[float, float, float]]] = {}
+    for runs in sizes:
         fill_store(folder, runs)
-        for (verb, *options), asked in VERBS.items():
-            wall, processor, peak = measure(folder, verb, f"many-{runs}", *options)
-            rows.append((*row(f"{' '.join([verb, *options[:1]])}, {runs:,} runs", wall, processor, 1, peak), asked))
-    return rows
+        found[runs] = [measure(folder, verb, f"many-{runs}", *options) for verb, *options in VERBS]
+    few, many = sizes
+    rows, million = [], []
+    for index, ((verb, *options), asked) in enumerate(VERBS.items()):
+        name = " ".join([verb, *options[:1]])
+        for runs in sizes:
+            wall, processor, peak = found[runs][index]
+            rows.append((*row(f"{name}, {runs:,} runs", wall, processor, 1, peak), asked if runs == many else ""))
+        _, seconds, megabytes = (
+            now + (now - before) * (1e6 - many) / (many - few)
+            for before, now in zip(found[few][index], found[many][index], strict=True)
+        )
+        text = (f"{name}, 1,000,000 runs, computed", "", f"{seconds:.0f} s", "", f"{megabytes:.0f} MB", "")
+        million.append(text)
+    return rows + million
 
 
-def short_runs(folder: Path, quick: bool) -> list[tuple[str, ...]]:
+def short(folder: Path, quick: bool) -> list[Row]:
     """Return what a run costs beside its learning: handing it out, encoding and storing it."""
     costs = []
-    for runs in (100, 400) if quick else (400, 4_000):
+    few, many = (100, 400) if quick else (400, 4_000)
+    for turn, runs in enumerate((few, few, many)):  # the first turn loads the kernels
         world = {"world": "grid-world", "settings": {"rows": 2, "columns": 2}}
         document = {"name": "short", "runs": runs, "episodes": EPISODES, "worlds": [world]}
         study = Study.from_dict(document | {"agents": [{"agent": "uniform"}]}, folder)
         (folder / "short.toml").write_text(study.shown_text)
-        _, processor, _ = measure(folder, "run", "short.toml", "--workers", "1", "--out", f"short-{runs}")
-        costs.append((runs, processor - learning_time(folder / f"short-{runs}")))
-    (few, before), (many, after) = costs
-    each = 1000 * (after - before) / (many - few)
+        _, processor, _ = measure(folder, "run", "short.toml", "--workers", "1", "--out", f"short-{turn}")
+        costs.append(processor - learning_time(folder / f"short-{turn}"))
+    each = 1000 * (costs[2] - costs[1]) / (many - few)
     return [(f"a run of {EPISODES} episodes beside its learning", "", f"{each:.2f} ms", "", "", "< 1.5 ms")]
 
 
-def row(name: str, wall: float, processor: float, cores: int, peak: float) -> tuple[str, ...]:
+def row(name: str, wall: float, processor: float, cores: int, peak: float) -> Row:
     return name, f"{wall:.1f} s", f"{processor:.1f} s", f"{processor / cores:.1f} s", f"{peak:.0f} MB"
+
+
+PARTS = {"reproduce": reproduce, "long": long, "short": short, "reading": reading}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--quick", action="store_true", help="small studies, and no file")
-    quick = parser.parse_args().quick
-    intro = machine()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        rows = [
-            *reproduce(folder, quick),
-            *overhead(folder, quick),
-            *short_runs(folder, quick),
-            *reading(folder, quick),
-        ]
-    heads = ["what", "wall clock", "processor", "alone", "peak memory", "asked"]
-    found = table(heads, [list(one) for one in rows])
-    text = f"# Experiments\n\nWritten by `make bench-experiments`. {intro}\n\n{found}\n"
-    print(text)
-    if not quick:
+    options = parser.parse_args()
+    stored = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else ""
+    sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", stored, re.DOTALL | re.MULTILINE))
+    for part in options.parts or PARTS:
+        with tempfile.TemporaryDirectory() as folder:
+            rows = PARTS[part](Path(folder), options.quick)
+        sections[part] = f"\n{machine()}\n\n{table(HEADS, [list(one) for one in rows])}\n\n"
+        print(sections[part])
+    if not options.quick:
+        body = "".join(f"## {part}\n{sections[part]}" for part in PARTS if part in sections)
         RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(text, encoding="utf-8")
+        RESULTS.write_text(
+            f"# Experiments\n\nWritten by `make bench-experiments`.\n\n{body.rstrip()}\n", encoding="utf-8"
+        )
 
 
 if __name__ == "__main__":
