@@ -192,7 +192,7 @@ def test_a_scheduler_that_is_restarted_and_one_that_is_lost(held, cluster):
     wait_until(lambda: again.pid in held.waiting(), run)
     cluster.end(cluster.scheduler)
     out, err = run.communicate(timeout=120)
-    assert (run.returncode, "the scheduler cannot be reached any more" in out) == (1, True), out + err
+    assert (run.returncode, "the scheduler does not answer; start it again" in out) == (1, True), out + err
     assert "Traceback" not in err
 
 
@@ -252,23 +252,23 @@ def test_a_worker_that_joins_later_with_another_goalward_stops_the_study(tmp_pat
 class Deserted(ThisProcess):
     """A cluster that takes runs and answers nothing: its workers have left, or its scheduler."""
 
-    state = "empty"
+    state = executors.EMPTY
 
     def submit(self, batch):
         return Future() if batch.function is worker.carry_out else super().submit(batch)
 
-    def health(self):
+    def problem(self):
         return self.state
 
 
 class Gone(Deserted):
-    state = "gone"
+    state = executors.GONE
 
 
 class LostEarly(Deserted):
     """The scheduler ends while the kernels are compiled."""
 
-    state = "gone"
+    state = executors.GONE
 
     def submit(self, batch):
         return Future()
@@ -277,9 +277,9 @@ class LostEarly(Deserted):
 @pytest.mark.parametrize(
     ("workers", "reason"),
     [
-        (Deserted, "no workers for some time; start some, and run the study again"),
-        (Gone, "the scheduler cannot be reached any more"),
-        (LostEarly, "the scheduler cannot be reached any more"),
+        (Deserted, "the cluster has no workers; start some, and run the study again"),
+        (Gone, "the scheduler does not answer; start it again, and run the study again"),
+        (LostEarly, "the scheduler does not answer; start it again, and run the study again"),
     ],
 )
 def test_a_cluster_that_is_lost_ends_the_study_after_a_while(tmp_path, monkeypatch, workers, reason):
@@ -292,8 +292,7 @@ def test_a_cluster_that_is_lost_ends_the_study_after_a_while(tmp_path, monkeypat
     report = run_study(study, store, workers, watch=lambda progress: notes.append(progress.waiting))
     assert (report.done, report.complete, report.failures) == (0, False, [])
     assert reason in report.stopped
-    waited = {Deserted: "the cluster has no workers; waiting for some"}
-    assert waited.get(workers, "the scheduler does not answer; waiting for it") in notes
+    assert workers.state in notes
     text = " ".join(report_tables(report, store.folder)[0].text().split())
     assert text.startswith("made no run was made stored 0 of 6")
     assert run_study(study, store, ThisProcess).complete

@@ -14,7 +14,7 @@ from goalward.results.results import load_results
 from goalward.studies import runner
 from goalward.studies import worker as work
 from goalward.studies.children import Killed
-from goalward.studies.executors import Processes, ThisProcess, TryAlone, open_workers
+from goalward.studies.executors import Processes, ThisProcess, open_workers
 from goalward.studies.run_file import decode
 from goalward.studies.runner import Options, jobs_of, run_study
 from goalward.studies.status import check_studies
@@ -263,9 +263,9 @@ def test_a_batch_that_ends_the_workers_of_a_cluster_is_tried_run_by_run(folder):
                 return super().submit(batch)
             future = Future()
             if len(keys) > 1:
-                future.set_exception(TryAlone())
+                future.set_result([Killed("the workers died", died=True)] * len(keys))
             else:
-                future.set_result([Killed("the workers died", 0.0)])
+                future.set_result([Killed("the workers died")])
             return future
 
     store = Store.open(folder / "results", create=True)

@@ -1,6 +1,5 @@
 """Processes of this machine that make calls, and can be killed.
 
-Each makes the calls of one thread here. So if one dies, the call that it was making is known, and no other is lost.
 Compiled code can be stopped only by killing its process, so limits of time and memory need such a process.
 
 Linear algebra uses one thread wherever runs are made: there are as many workers as cores, and the number of threads
@@ -28,13 +27,8 @@ from goalward.settings import checked_integer, checked_number
 
 LOOK_SECONDS = 0.02  # how often to look at the time and the memory of a call that has limits
 LEAVE_SECONDS = 2.0  # how long a process may take to leave
-MOST_STARTS = 3  # how often to start a process that ends before it takes a call
 LONGEST_OUTPUT = 4000
 READY = "ready"
-NEVER_STARTED = (
-    "the worker processes ended as soon as they had started; in a script, call goalward.run below"
-    ' if __name__ == "__main__":, or give workers=1. Out of memory? Try fewer workers'
-)
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 # The OpenBLAS that comes with NumPy, and that of SciPy: a module that is linked to it, and the names of its functions.
 THREAD_FUNCTIONS = (
@@ -71,7 +65,7 @@ class Killed(NamedTuple):
     """The answer to a call whose process was killed for exceeding a limit, or `died` by itself."""
 
     reason: str
-    seconds: float
+    seconds: float = 0.0
     output: str = ""
     died: bool = False
     host: str = platform.node()
@@ -84,10 +78,6 @@ class Batch(NamedTuple):
     tasks: Sequence[Any]
     shared: Sequence[Any] = ()
     limits: Limits = UNLIMITED
-
-    def make(self) -> list[Any]:
-        """Make the calls: here, or if there are limits, in a process that can be killed."""
-        return list(self.answers()) if self.limits == UNLIMITED else _children.make(self)
 
     def answers(self) -> Iterator[Any]:
         """Yield the answer to each call."""
@@ -107,51 +97,6 @@ class Tee:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.stream, name)
-
-
-class Children:
-    """Processes that call functions, one for each thread that asks."""
-
-    def __init__(self) -> None:
-        self.local, self.lock = threading.local(), threading.Lock()
-        self.started: list[Child] = []
-        self.closed = False
-
-    def make(self, batch: Batch) -> list[Any]:
-        """Return the answer to each call, in order; if the process is killed during one, another makes the rest."""
-        answers: list[Any] = []
-        while len(answers) < len(batch.tasks):
-            child: Child | None = getattr(self.local, "child", None)
-            if child is None or not child.process.is_alive():
-                child = self.local.child = self.start()
-            answers += child.make(batch._replace(tasks=batch.tasks[len(answers) :]))
-        return answers
-
-    def start(self) -> Child:
-        """Start a process; again, if it or the fork server is killed at that moment."""
-        for _ in range(MOST_STARTS):
-            with contextlib.suppress(ConnectionError, EOFError):  # the fork server was killed
-                with self.lock:
-                    if self.closed:
-                        raise WorkerError("the workers are closed")
-                    try:
-                        child = Child()
-                    except RuntimeError:  # this process is a child itself, and imports a script that runs a study
-                        raise SettingError(NEVER_STARTED) from None
-                    self.started = [one for one in self.started if one.process.is_alive()] + [child]
-                if child.receive(UNLIMITED) == READY:
-                    return child
-            time.sleep(0.2)  # a server that was killed takes a moment to be gone
-        raise SettingError(NEVER_STARTED)
-
-    def close(self) -> None:
-        """End the processes: those that wait for a call in order, the others at once."""
-        with self.lock:
-            self.closed = True
-        for child in self.started:
-            child.end()
-        for child in self.started:
-            child.process.join(LEAVE_SECONDS)
 
 
 class Child:
@@ -233,7 +178,6 @@ class Child:
                 self.connection.send(None)
 
 
-_children = Children()
 _send: list[Callable[[tuple[str, Any]], None]] = []  # in a child: how to send a message to its parent
 
 

@@ -10,7 +10,6 @@ stored complete, are read without executing anything.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
@@ -98,20 +97,18 @@ class Design:
     def keys(self, cell: Cell) -> list[str]:
         """Return the key of each run of a cell."""
         if id(cell) not in self.known_keys:
-            self.known_keys[id(cell)] = [*self.find_keys(cell, range(self.runs))]
+            keys = self.known_keys[id(cell)] = []
+            # What the runs have in common is written and hashed once.
+            common = RunSpec({}, cell.agent.identity, cell.episodes, self.max_steps, 0, self.results).document()
+            del common["seed"], common["world"]  # the last ones in a sorted document
+            begun = hashlib.sha256(f'{canonical(common)[:-1]},"seed":'.encode())
+            same = canonical(self.world(cell, 0)) if cell.world.draw is None else ""
+            for run in range(self.runs):
+                digest = begun.copy()
+                world = same or canonical(self.world(cell, run))
+                digest.update(f'{self.run_seed(cell, run)},"world":{world}}}'.encode())
+                keys.append(digest.hexdigest()[:KEY_DIGITS])
         return self.known_keys[id(cell)]
-
-    def find_keys(self, cell: Cell, runs: Sequence[int]) -> Iterator[str]:
-        """Yield the keys of some runs: what they have in common is written and hashed once."""
-        common = RunSpec({}, cell.agent.identity, cell.episodes, self.max_steps, 0, self.results).document()
-        del common["seed"], common["world"]  # the last ones in a sorted document
-        begun = hashlib.sha256(f'{canonical(common)[:-1]},"seed":'.encode())
-        same = canonical(self.world(cell, 0)) if cell.world.draw is None else ""
-        for run in runs:
-            digest = begun.copy()
-            world = same or canonical(self.world(cell, run))
-            digest.update(f'{self.run_seed(cell, run)},"world":{world}}}'.encode())
-            yield digest.hexdigest()[:KEY_DIGITS]
 
 
 def world_name(design: Design, cell: Cell) -> str:

@@ -10,13 +10,14 @@ import contextlib
 import importlib
 import os
 import sys
+import threading
 import time
 from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
 from typing import Any
 
 from goalward.errors import SettingError, WorkerError
 from goalward.settings import checked_integer
-from goalward.studies.children import UNLIMITED, Batch, Children, Killed, Tee, one_thread
+from goalward.studies.children import LEAVE_SECONDS, READY, UNLIMITED, Batch, Child, Killed, Tee, one_thread
 
 BROKEN = "a worker died, and this executor cannot be started again; open another one"
 LOST = "the connection to the scheduler was lost"
@@ -26,21 +27,13 @@ ANSWER_SECONDS = 5.0  # how long a scheduler may take to answer
 FETCH_SECONDS = 120.0  # how long the result of a batch may take to come from the worker that holds it
 EMPTY_SECONDS = 600.0  # how long to wait for workers, or for a scheduler, that have left
 FETCHERS = 8  # threads that get results from a cluster; one that is frozen holds one of them up
-# What to wait for, by the health of the workers, and what to say when that has taken too long.
-WAITING = {
-    "empty": (
-        "the cluster has no workers; waiting for some",
-        "the cluster has had no workers for some time; start some",
-    ),
-    "gone": (
-        "the scheduler does not answer; waiting for it",
-        "the scheduler cannot be reached any more; start it again",
-    ),
-}
-
-
-class TryAlone(Exception):  # noqa: N818
-    """Some call of a batch ends the workers that make it; each has to be tried alone."""
+EMPTY = "the cluster has no workers; start some"
+GONE = "the scheduler does not answer; start it again"
+MOST_STARTS = 3  # how often to start a process that ends before it takes a call
+NEVER_STARTED = (
+    "the worker processes ended as soon as they had started; in a script, call goalward.run below"
+    ' if __name__ == "__main__":, or give workers=1. Out of memory? Try fewer workers'
+)
 
 
 class Workers:
@@ -66,26 +59,24 @@ class Workers:
         Raises ConnectionError if no worker can be reached at the moment, WorkerError if none ever will.
         """
         try:
-            return self.executor.submit(batch.make)
+            return self.executor.submit(make, batch)
         except BrokenExecutor:
             raise WorkerError(BROKEN) from None
         except RuntimeError as error:  # "cannot schedule new futures after shutdown"
             raise WorkerError(f"the executor takes no more runs ({error}); open another one") from None
 
     def waiting_for(self) -> str:
-        """Ask for the health: return what to wait for, "" for nothing; raise WorkerError if it has taken too long."""
-        health, now = self.health(), time.monotonic()
-        if health == "ok":
+        """Return what is wrong at the moment; raise WorkerError if it has been wrong for too long."""
+        problem, now = self.problem(), time.monotonic()
+        if not problem:
             self.well = now
-            return ""
-        waiting, given_up = WAITING[health]
         if now - self.well > EMPTY_SECONDS:
-            raise WorkerError(f"{given_up}, and run the study again")
-        return waiting
+            raise WorkerError(f"{problem}, and run the study again")
+        return problem
 
-    def health(self) -> str:
-        """Return "ok", "empty" if there is no worker at the moment, or "gone" if none can be reached."""
-        return "ok"
+    def problem(self) -> str:
+        """Return why no run can be made at the moment; empty if some can."""
+        return ""
 
     def close(self) -> None:
         """Let the workers go; calls that are not done are given up."""
@@ -115,7 +106,7 @@ class ThisProcess(Workers):
     limit = 1  # so that a result is stored before the next call begins
 
     def __init__(self) -> None:
-        self.size, self.children = 1, Children()
+        self.size = 1
 
     def submit(self, batch: Batch) -> Future[list[Any]]:
         future: Future[list[Any]] = Future()
@@ -123,30 +114,70 @@ class ThisProcess(Workers):
             # What an agent prints must not get between the lines of a document on standard output.
             output = Tee(sys.stderr)
             with one_thread(), contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
-                limited = batch.limits != UNLIMITED
-                future.set_result(self.children.make(batch) if limited else list(batch.answers()))
+                future.set_result(make(batch))
         except Exception as error:
             future.set_exception(error)
         return future
 
-    def close(self) -> None:
-        self.children.close()
-
 
 class Processes(Workers):
-    """Worker processes on this machine; one that dies is replaced."""
+    """Worker processes on this machine, each for one thread: if it dies, the call that it was making is known."""
 
     remote = False
 
     def __init__(self, size: int):
-        self.size, self.children, self.threads = size, Children(), ThreadPoolExecutor(size)
+        self.size, self.threads = size, ThreadPoolExecutor(size)
+        self.local, self.lock = threading.local(), threading.Lock()
+        self.started: list[Child] = []
+        self.closed = False
 
     def submit(self, batch: Batch) -> Future[list[Any]]:
-        return self.threads.submit(self.children.make, batch)
+        return self.threads.submit(self.make, batch)
+
+    def make(self, batch: Batch) -> list[Any]:
+        """Return the answer to each call, in order; if the process is killed during one, another makes the rest."""
+        answers: list[Any] = []
+        while len(answers) < len(batch.tasks):
+            child: Child | None = getattr(self.local, "child", None)
+            if child is None or not child.process.is_alive():
+                child = self.local.child = self.start()
+            answers += child.make(batch._replace(tasks=batch.tasks[len(answers) :]))
+        return answers
+
+    def start(self) -> Child:
+        """Start a process; again, if it or the fork server is killed at that moment."""
+        for _ in range(MOST_STARTS):
+            with contextlib.suppress(ConnectionError, EOFError):  # the fork server was killed
+                with self.lock:
+                    if self.closed:
+                        raise WorkerError("the workers are closed")
+                    try:
+                        child = Child()
+                    except RuntimeError:  # this process is a child itself, and imports a script that runs a study
+                        raise SettingError(NEVER_STARTED) from None
+                    self.started = [one for one in self.started if one.process.is_alive()] + [child]
+                if child.receive(UNLIMITED) == READY:
+                    return child
+            time.sleep(0.2)  # a server that was killed takes a moment to be gone
+        raise SettingError(NEVER_STARTED)
 
     def close(self) -> None:
+        """End the processes: those that wait for a call in order, the others at once."""
         self.threads.shutdown(wait=False, cancel_futures=True)
-        self.children.close()
+        with self.lock:
+            self.closed = True
+        for child in self.started:
+            child.end()
+        for child in self.started:
+            child.process.join(LEAVE_SECONDS)
+
+
+_limited = Processes(1)  # makes the calls that have limits, in the threads that ask
+
+
+def make(batch: Batch) -> list[Any]:
+    """Make the calls of a batch here, or if there are limits, in a process that can be killed."""
+    return list(batch.answers()) if batch.limits == UNLIMITED else _limited.make(batch)
 
 
 class Dask(Workers):
@@ -177,7 +208,7 @@ class Dask(Workers):
                 f"no Dask scheduler answers at {address!r} ({error}); start one there, dask scheduler, and give its"
                 " address such as tcp://host:8786"
             ) from None
-        if self.health() != "ok":
+        if self.problem():
             self.close()
             raise SettingError(f"the Dask cluster at {address} has no workers; start some: dask worker {address}")
 
@@ -190,7 +221,7 @@ class Dask(Workers):
         try:
             if self.client.status != "running":
                 raise ConnectionError(LOST)
-            call = self.client.submit(batch.make, pure=False)
+            call = self.client.submit(make, batch, pure=False)
             self.calls[call.key] = call, answer, len(batch.tasks)
             call.add_done_callback(lambda call: self.threads.submit(self.fetch, call.key))
         except Exception:
@@ -208,28 +239,28 @@ class Dask(Workers):
             answer.set_result(call.result(timeout=FETCH_SECONDS))
         except BaseException as error:
             kind = type(error).__name__
-            if kind == "KilledWorker" and number == 1:  # Dask has tried the call on several workers
-                answer.set_result([Killed("the workers that made this run died; out of memory?", 0.0)])
-            elif kind == "KilledWorker":
-                answer.set_exception(TryAlone())
+            if kind == "KilledWorker":  # Dask has tried it on several workers
+                answer.set_result(
+                    [Killed("the workers that made this run died; out of memory?", died=number > 1)] * number
+                )
             else:
                 # A worker catches what a run raises, so these are lost on the way; the runs are handed out again.
                 lost = isinstance(error, OSError | TimeoutError) or "Cancelled" in kind
                 answer.set_exception(ConnectionError(LOST) if lost else error)
 
-    def health(self) -> str:
+    def problem(self) -> str:
         """Ask the scheduler for its threads, connecting again if that is necessary; end calls that are lost."""
         try:
             if self.client.status == "closed":
                 self.connect(CHECK_SECONDS)
             number = sum(self.client.sync(self.client.scheduler.ncores, callback_timeout=ANSWER_SECONDS).values())
         except Exception:  # of many kinds, while Dask tries to connect
-            return "gone"
+            return GONE
         for key, (call, *_) in list(self.calls.items()):
             if call.status in ("cancelled", "lost"):
                 self.fetch(key)
         self.size = max(1, number)
-        return "ok" if number else "empty"
+        return "" if number else EMPTY
 
     def close(self) -> None:
         """Leave the cluster, which then forgets what it still has to do."""

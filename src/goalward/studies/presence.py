@@ -2,7 +2,7 @@
 
 A process that makes runs writes its file before each batch, so that others make other ones, and a thread touches it now
 and then. The age of a file is counted from its last touch, by the clock of the file system, so clocks of machines may
-differ.
+differ. A lock file keeps two processes from claiming the same runs at the same moment.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import os
 import platform
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from goalward.errors import FileError
 
 TOUCH_SECONDS = 10.0  # how often a process that makes runs touches its file
 GONE_SECONDS = 60.0  # after this time without a touch it is gone
+LOCK_SECONDS = 1.0  # a lock that is held for longer was left by a process that was killed
 
 
 class Presence:
@@ -36,16 +37,43 @@ class Presence:
         self.over = threading.Event()
         self.thread = threading.Thread(target=self.touch, name="goalward-presence", daemon=True)
 
-    def announce(self, keys: Sequence[str], **facts: Any) -> None:
-        """Say which runs are being made. A folder that cannot be written is found when a run is stored."""
+    def claim(self, wanted: Iterable[str], making: Iterable[str] = (), workers: int = 0) -> set[str]:
+        """Announce the runs that this process is making, and those it wants to; return which of these others make.
+
+        A folder that cannot be written is found when a run is stored.
+        """
         temporary = self.path.with_name(f".{self.path.stem}{files.TEMPORARY}")
-        with suppress(OSError):
-            self.folder.mkdir(exist_ok=True)
-            facts |= {"host": platform.node(), "pid": os.getpid(), "keys": keys}
+        taken: set[str] = set()
+        with suppress(OSError), self.locked():
+            taken = self.taken()
+            keys = [*making, *(key for key in wanted if key not in taken)]
+            facts = {"host": platform.node(), "pid": os.getpid(), "workers": workers, "keys": keys}
             temporary.write_text(json.dumps(facts))
             os.replace(temporary, self.path)
         if not self.thread.is_alive():
             self.thread.start()
+        return taken
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other processes from claiming runs meanwhile."""
+        self.folder.mkdir(exist_ok=True)
+        lock, seen, since = self.folder / "lock", 0, time.monotonic()
+        while True:
+            with suppress(FileExistsError):
+                os.close(os.open(lock, os.O_CREAT | os.O_EXCL))
+                break
+            with suppress(FileNotFoundError):
+                made, now = lock.stat().st_mtime_ns, time.monotonic()
+                if made != seen:
+                    seen, since = made, now
+                elif now - since > LOCK_SECONDS:
+                    lock.unlink()
+            time.sleep(0.005)
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
 
     def touch(self) -> None:
         """Show that the process lives, until it leaves."""

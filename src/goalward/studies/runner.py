@@ -45,9 +45,8 @@ from goalward.settings import checked_integer
 from goalward.signals import check_interrupt, keeping
 from goalward.studies.children import UNLIMITED, Batch, Killed, Limits
 from goalward.studies.design import Cell, Design
-from goalward.studies.executors import BROKEN, CHECK_SECONDS, TryAlone, Workers, open_workers
+from goalward.studies.executors import BROKEN, CHECK_SECONDS, Workers, open_workers
 from goalward.studies.presence import Presence
-from goalward.studies.spec import canonical
 from goalward.studies.store import Failure, Store
 from goalward.studies.study import Study
 from goalward.studies.worker import Outcome, Task, carry_out, failure_of, identity
@@ -176,17 +175,11 @@ def jobs_of(design: Design, shard: tuple[int, int] = (1, 1), only: Collection[st
     number, shards = shard
     if not 1 <= number <= shards:
         raise SettingError(f"shard is {number}/{shards}; it must be i/n with i from 1 to n, such as 3/16")
-    different: dict[str, int] = {}
-    for index in chosen_cells(design, only):
-        cell = design.cells[index]
-        same = canonical([cell.world.identity, cell.world.draw, cell.world.prior, cell.agent.identity, cell.episodes])
-        different.setdefault(same, index)
     jobs: dict[str, Job] = {}
-    for place, index in enumerate(different.values()):
-        runs = range((number - 1 - place * design.runs) % shards, design.runs, shards)
-        for run, key in zip(runs, design.find_keys(design.cells[index], runs), strict=True):
+    for index in chosen_cells(design, only):
+        for run, key in enumerate(design.keys(design.cells[index])):
             jobs.setdefault(key, Job(key, index, run))
-    return list(jobs.values())
+    return list(jobs.values())[number - 1 :: shards]
 
 
 @dataclass(frozen=True)
@@ -271,8 +264,6 @@ class Session:
         self.pending: dict[int, deque[Job]] = {}
         """The runs of each cell that are to be handed out."""
         self.put_back(jobs)
-        self.alone: deque[Job] = deque()
-        """Runs of a batch that has ended several workers of a cluster. Each is handed out alone."""
         self.held: list[Job] = []
         """Runs that another process is making."""
         self.in_flight: dict[Future[list[Any]], list[Job]] = {}
@@ -291,7 +282,7 @@ class Session:
     @property
     def waiting(self) -> int:
         """How many runs have not been handed out yet."""
-        return sum(map(len, self.pending.values())) + len(self.alone) + len(self.held)
+        return sum(map(len, self.pending.values())) + len(self.held)
 
     def pace(self, cell: int) -> float:
         """Return how many seconds a run of a cell has taken so far, in the mean."""
@@ -300,7 +291,7 @@ class Session:
     def carry_out(self, workers: Workers) -> None:
         """Hand out all jobs and store what comes back."""
         self.notice(workers)
-        self.presence.announce([])
+        self.presence.claim([])
         # One worker compiles the kernels of the agents, and the others read them from the cache. Those of users' own
         # agents are compiled in the first run.
         agents = [self.design.cells[cell].agent for cell in self.pending]
@@ -332,8 +323,8 @@ class Session:
         if workers.remote:
             self.repeat_overdue()
         going = sum(math.isfinite(self.since[future]) for future in self.in_flight)
-        while (self.pending or self.alone) and going < workers.limit and self.report.stopped is None:
-            batch = self.still_missing(self.next_batch(workers.size))
+        while self.pending and going < workers.limit and self.report.stopped is None:
+            batch = self.still_missing(self.next_batch(workers.size), workers.size)
             if batch and not self.submit(workers, batch, self.batch_of(batch)):
                 return
             going += bool(batch)
@@ -341,9 +332,10 @@ class Session:
             self.put_back(self.held)
             self.held = []
 
-    def still_missing(self, jobs: list[Job]) -> list[Job]:
+    def still_missing(self, jobs: list[Job], workers: int) -> list[Job]:
         """Return the runs of a batch that nobody has stored meanwhile and no other process is making."""
-        taken, missing = self.presence.taken(), []
+        making = (job.key for others in self.in_flight.values() for job in others)
+        taken, missing = self.presence.claim([job.key for job in jobs], making, workers), []
         self.report.others = self.presence.others
         for job in jobs:
             if job.key in self.settled:  # it was handed out again because it was overdue
@@ -370,8 +362,6 @@ class Session:
 
     def submit(self, workers: Workers, jobs: list[Job], batch: Batch) -> bool:
         """Hand out a batch; return whether that was possible. If not, its runs wait again."""
-        keys = [job.key for others in (*self.in_flight.values(), jobs) for job in others]
-        self.presence.announce(keys, workers=workers.size)
         try:
             future = workers.submit(batch)
         except Exception as error:
@@ -393,9 +383,10 @@ class Session:
                 self.put_back(jobs)
 
     def next_batch(self, workers: int) -> list[Job]:
-        """Return the jobs to hand out next: first one of each cell, then several of the slowest cell at once."""
-        if self.alone:
-            return [self.alone.popleft()]
+        """Return the jobs to hand out next: first one of each cell, then several of the slowest cell at once.
+
+        A run that was tried before goes alone: of a batch that ends its worker, nobody knows which run is to blame.
+        """
         going = {job.cell for jobs in self.in_flight.values() for job in jobs}
         fresh = [cell for cell in self.pending if cell not in self.ended and cell not in going]
         # While the first run of a cell is going on, other cells come first.
@@ -406,7 +397,9 @@ class Session:
             fair = math.ceil(self.waiting / (4 * workers))
             size = max(1, min(int(BATCH_SECONDS / max(self.pace(cell), 1e-6)), fair))
         jobs = self.pending[cell]
-        batch = [jobs.popleft() for _ in range(min(size, len(jobs)))]
+        batch = [jobs.popleft()]
+        while jobs and len(batch) < size and not self.tries[batch[0].key] and not self.tries[jobs[0].key]:
+            batch.append(jobs.popleft())
         if not jobs:
             del self.pending[cell]
         return batch
@@ -426,9 +419,6 @@ class Session:
         except (ConnectionError, CancelledError):
             self.report.lost += len(jobs)
             self.put_back(jobs)
-        except TryAlone:
-            self.report.lost += len(jobs)
-            self.alone.extend(jobs)
         except BrokenExecutor:
             self.stop(WorkerError(BROKEN))
         except (SettingError, OSError):  # no process can be started here
@@ -520,7 +510,7 @@ class Session:
             return None
         usual = sum(self.spent.values()) / self.ended.total()
         left = Counter({cell: len(jobs) for cell, jobs in self.pending.items()})
-        for jobs in (*self.in_flight.values(), self.alone, self.held):
+        for jobs in (*self.in_flight.values(), self.held):
             left.update(job.cell for job in jobs)
         seconds = sum(number * (self.pace(cell) if cell in self.ended else usual) for cell, number in left.items())
         return seconds / workers
