@@ -4,7 +4,7 @@ import pytest
 from goalward import SSP, GridLayout
 from goalward.errors import ShapeError
 from goalward.figures.symbols import action_marks
-from goalward.figures.terminal_grid import grid_text
+from goalward.figures.terminal_grid import grid_text, ground_text
 from goalward.ssp.layout import state_label
 from goalward.worlds import grid_map, grid_world, random_mdp, windy_grid
 
@@ -105,6 +105,12 @@ def test_states_are_called_by_name_place_or_number():
     assert state_label(tiny(layout=layout), 0) == "row 1, column 1"
     assert state_label(tiny(), 0) == "0"
     assert state_label(tiny(layout=layout), 1) == "goal"
+
+
+def test_the_price_of_giving_up_is_not_that_of_a_step():
+    world = grid_map("~ = 5\n\nS~G\n.O.")
+    assert ground_text(world.with_give_up(20.0)) == ground_text(world)
+    assert {"~ a step costs 5", "O pit"} <= set(ground_text(world).splitlines())
 
 
 def test_the_legend_explains_giving_up():

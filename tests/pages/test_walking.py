@@ -247,6 +247,13 @@ def test_pointing_at_a_state_shows_what_the_agent_imagines(visit, path, runs):
     assert f"{round(100 * max(row.values()))} %" in page.inner_text(f"{FIRST} .step")
     page.mouse.move(5, 5)
     assert page.locator(f"{FIRST} .imagined > g").count() == 0
+    # An action of the chosen state, also one that the plan does not play.
+    page.click(f"{FIRST} .cell[data-state='5']")
+    other = next(action for action in range(4) if action != plan.policy[5])
+    page.hover(f"#cell .row-button >> nth={other}")
+    row = {state: chance for state, chance in chances(plan.model, 5, other).items() if chance >= 0.05}
+    assert page.locator(f"{FIRST} .imagined > g").count() == len(row)
+    assert f"“{GRID.action_name(other)}” in row 1, column 1: it imagines " in page.inner_text(f"{FIRST} .step")
 
 
 def test_map_and_chosen_state_are_in_view_together(visit, path):
@@ -323,9 +330,27 @@ def test_screen_readers_hear_states_and_captions(visit, path, runs):
     active = page.get_attribute(f"{FIRST} .map", "aria-activedescendant")
     assert page.inner_text("#cell h2") == "State: row 1, column 0"
     assert page.get_attribute(f"#{active}", "aria-label").startswith("row 1, column 0: ")
-    # The ring around a control that has the focus is not cut off: nothing around it hides what overflows.
     page.keyboard.press("Escape")
     assert page.locator("#cell .hint").is_visible()
+
+
+CUT_OFF = """() => [...document.querySelectorAll("button, select, input, summary, [tabindex='0']")]
+    .filter((one) => one.getClientRects().length)
+    .filter((one) => {
+        const ring = one.getBoundingClientRect();
+        for (let around = one.parentElement; around !== document.body; around = around.parentElement) {
+            const box = around.getBoundingClientRect();
+            const hides = getComputedStyle(around).overflowX !== "visible";
+            if (hides && (ring.left - 4 < box.left || ring.right + 4 > box.right)) return true;
+        }
+        return false;
+    }).map((one) => one.textContent)"""
+
+
+def test_nothing_cuts_off_the_ring_around_what_has_the_focus(visit, path):
+    """The ring is four pixels wide, with its distance."""
+    for size in ({"width": 1280, "height": 900}, {"width": 390, "height": 844}):
+        assert visit(path, "epoch=10&cell=2,2", viewport=size).evaluate(CUT_OFF) == []
 
 
 def test_print_has_no_controls(visit, path):

@@ -442,6 +442,15 @@ def test_the_verb(tmp_path, capsys, monkeypatch):
         assert message in capsys.readouterr().err
 
 
+def test_environments_are_called_by_their_names(visit, tmp_path):
+    pytest.importorskip("gymnasium")
+    page = tmp_path / "page.html"
+    with pytest.raises(SystemExit) as done:
+        main(["watch", "CliffWalking-v1", "--episodes", "2", "--out", str(page)])
+    assert done.value.code == 0
+    assert visit(page).inner_text("h1") == "psrl in CliffWalking-v1"
+
+
 def test_the_wind_is_drawn_in_its_cells(visit, tmp_path):
     world = gw.worlds.windy_grid()
     run = gw.learn(agents.PSRL(gw.TiedDirichlet.slip(world)), world, 5, 0, keep_replay=True)
