@@ -23,10 +23,7 @@ def test_all_errors_are_of_the_tree() -> None:
 def example(name: str) -> GoalwardError:
     if name == "PrecisionError":
         return PrecisionError("too wide", gw.solve(gw.SSP.from_dense([[[0.5, 0.5]]], [[1.0]])))
-    arguments = {
-        "UnknownNameError": ("world", "gird", ["grid"]),
-        "ConvergenceError": ("an agent", 3, 0.5, 0.1, 100),
-    }
+    arguments = {"UnknownNameError": ("world", "gird", ["grid"])}
     found = CLASSES[name](*arguments.get(name, ("what happened",)))
     assert isinstance(found, GoalwardError)
     return found

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from goalward import agents, learn, worlds
-from goalward.progress import SECONDS_BETWEEN_LINES, Display, Phase, counted, current, hushed, phase
+from goalward.progress import Display, Phase, counted, current, phase
 from goalward.studies.runner import Report, study_progress
 from goalward.studies.study import Study
 
@@ -50,9 +50,7 @@ def test_lines_come_after_a_while_and_then_now_and_then() -> None:
         for seconds in (0.0, 9.5, 10.0, 10.5, 20.0):
             display.look(100.0 + seconds)
         assert stream.getvalue() == "one\\x1bthing (10 s)\none\\x1bthing (20 s)\n"
-        with hushed():
-            display.look(1_000.0)
-        display.look(1_000.0 + SECONDS_BETWEEN_LINES)
+        display.look(1_000.0)
     display.look(2_000.0)
     assert len(stream.getvalue().splitlines()) == 3
 
@@ -98,7 +96,7 @@ def test_learn_shows_its_progress_on_a_terminal_only(monkeypatch: pytest.MonkeyP
         assert ("psrl learns" in stream.getvalue()) is expected
 
 
-def test_notebooks_show_a_line_without_widgets(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notebooks_show_bars_without_widgets(monkeypatch: pytest.MonkeyPatch) -> None:
     """The modules of IPython are not installed here; these have what is used of them."""
     shown: list[str] = []
 
@@ -115,7 +113,7 @@ def test_notebooks_show_a_line_without_widgets(monkeypatch: pytest.MonkeyPatch) 
         entry.advance(4)
         look.look(entry.began + 10.0)
         look.clear()
-    assert "psrl <learns>: 4 of 10 episodes" in shown[0]
+    assert "████████░░░░░░░░░░░░ psrl <learns>: 4 of 10 episodes" in shown[0]
     assert shown[-1] == ""
 
 
@@ -140,7 +138,7 @@ gw.learn(Slow(), gw.worlds.grid_world(2, 2), 6)
 """
 
 
-def test_a_notebook_shows_a_line(tmp_path: Path) -> None:
+def test_a_notebook_shows_bars(tmp_path: Path) -> None:
     nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
     shown: list[str] = []
 
@@ -155,7 +153,7 @@ def test_a_notebook_shows_a_line(tmp_path: Path) -> None:
     Client(notebook, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}, timeout=120).execute()
     assert any("making runs" in text and "of 2 runs" in text for text in shown)
     assert any("Slow learns" in text and "of 6 episodes" in text for text in shown)
-    # The line has disappeared, and the last value is shown.
+    # The bars have disappeared, and the last value is shown.
     assert [output["output_type"] for output in cell.outputs if output.get("data", {}).get("text/plain") != ""] == [
         "execute_result"
     ]

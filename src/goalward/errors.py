@@ -70,17 +70,7 @@ class PrecisionError(GoalwardError):
 
 
 class ConvergenceError(GoalwardError):
-    """An optimistic plan did not settle: in which epoch of which agent, and what was left after how many sweeps."""
-
-    def __init__(self, agent: str, epoch: int, residual: float, accuracy: float, sweeps: int):
-        super().__init__(agent, epoch, residual, accuracy, sweeps)
-        self.agent, self.epoch, self.residual, self.accuracy, self.sweeps = agent, epoch, residual, accuracy, sweeps
-
-    def __str__(self) -> str:
-        return (
-            f"{self.agent}: the plan of epoch {self.epoch} has a residual of {self.residual:.3g} after {self.sweeps}"
-            f" sweeps, {self.accuracy:.3g} is needed; raise scale, which makes the goal look nearer"
-        )
+    """An optimistic plan did not settle."""
 
 
 class FileError(GoalwardError):

@@ -30,7 +30,6 @@ SECONDS_BETWEEN_LINES = 10.0
 SECONDS_BEFORE_BARS = 0.5  # short work shows none
 _phases: list[Phase] = []
 _displays: list[Display] = []
-_hushed = 0
 
 
 @dataclass(eq=False)
@@ -99,32 +98,18 @@ def current(now: float | None = None) -> str:
     return "; ".join(entry.line(moment) for entry in list(_phases))
 
 
-@contextmanager
-def hushed() -> Iterator[None]:
-    """Show nothing: what happens inside is shown in another way."""
-    global _hushed
-    _hushed += 1
-    try:
-        yield
-    finally:
-        _hushed -= 1
-
-
 class Display:
     """Shows the open phases: bars if the stream is a terminal, otherwise a line now and then."""
 
     def __init__(self, stream: TextIO, began: float):
         self.stream, self.began, self.next_line = stream, began, began + SECONDS_BETWEEN_LINES
         self.terminal = stream.isatty() or in_notebook()
-        self.bars: Live | NotebookLine | None = None
+        self.bars: Live | NotebookBars | None = None
         self.lock, self.process = threading.Lock(), os.getpid()
 
     def look(self, now: float) -> None:
         """Show what is being done if it is time to."""
-        if _hushed:
-            self.next_line = now + SECONDS_BETWEEN_LINES
-            self.clear()
-        elif self.terminal:
+        if self.terminal:
             self.draw(now)
         elif now >= self.next_line and _phases:
             print(f"{visible(current(now))} ({duration(now - self.began)})", file=self.stream, flush=True)
@@ -137,7 +122,7 @@ class Display:
             if not phases or (self.bars is None and now - phases[0].began < SECONDS_BEFORE_BARS):
                 return
             if self.bars is None:
-                self.bars = NotebookLine() if in_notebook() else terminal_bars(self.stream)
+                self.bars = NotebookBars() if in_notebook() else terminal_bars(self.stream)
                 self.bars.start()
             self.bars.update(bar_table(phases, now), refresh=True)
 
@@ -166,15 +151,19 @@ def terminal_bars(stream: TextIO) -> Live:
     return Live(console=Console(file=stream), transient=True, auto_refresh=False, redirect_stdout=redirect)
 
 
-class NotebookLine:
-    """One line in the output of a notebook's cell, with the methods of `Live`, which needs widgets there."""
+class NotebookBars:
+    """Bars of text in the output of a notebook's cell, with the methods of `Live`, which needs widgets there."""
 
     def start(self) -> None:
         ipython: Any = import_module("IPython.display")
         self.place = ipython.display({"text/plain": ""}, raw=True, display_id=True)
 
     def update(self, table: Table, *, refresh: bool) -> None:
-        self.place.update({"text/plain": visible(current())}, raw=True)
+        lines = []
+        for entry in list(_phases):
+            bar = f"{'█' * (20 * entry.done // entry.total):░<20} " if entry.total else ""
+            lines.append(bar + visible(entry.line(time.monotonic())))
+        self.place.update({"text/plain": "\n".join(lines)}, raw=True)
 
     def stop(self) -> None:
         self.place.update({"text/plain": ""}, raw=True)

@@ -26,7 +26,7 @@ from typing import Any, Generic, TypeVar
 from goalward.errors import SettingError, UnknownNameError
 from goalward.lazy import lazy_names
 from goalward.settings import checked
-from goalward.user_code import described, imported_code, is_reference, load_member, load_module, read_user_file
+from goalward.user_code import described, imported_code, is_reference, load_member, read_user_file
 
 Entry = TypeVar("Entry")
 Thing = TypeVar("Thing")
@@ -96,7 +96,7 @@ class Registry(Generic[Entry]):
         """
         if not is_reference(name):
             return self.codes[self.full_name(name)]
-        load_module(str(name))
+        load_member(str(name))  # what it imports is hashed as it was then
         return imported_code(read_user_file(str(name))[0].text)
 
     def full_name(self, name: object) -> str:

@@ -19,6 +19,7 @@ import threading
 import traceback
 import uuid
 from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -43,6 +44,10 @@ class UserFile(NamedTuple):
     @property
     def digest(self) -> str:
         return hashlib.sha256(self.text.encode()).hexdigest()
+
+    @property
+    def module(self) -> str:
+        return f"goalward_user_{self.digest[:16]}"
 
 
 def is_reference(name: object) -> bool:
@@ -101,52 +106,42 @@ def hold(thing: Any) -> str:
     name = getattr(thing, "__name__", "")
     member = name if name.isidentifier() else "function"
     file = UserFile("memory", f"# {uuid.uuid4().hex}\n")
-    module = sys.modules[module_name(file)] = ModuleType(module_name(file))
-    setattr(module, member, thing)
+    sys.modules[file.module] = ModuleType(file.module)
+    setattr(sys.modules[file.module], member, thing)
     return f"{remember(file)}.py:{member}"
 
 
-def module_name(file: UserFile) -> str:
-    return f"goalward_user_{file.digest[:16]}"
-
-
-def load_module(reference: str) -> tuple[ModuleType, str]:
-    """Execute the file of a reference, once in a process; return its module and the name in it."""
+def load_member(reference: str) -> Any:
+    """Execute the file of a reference, once in a process, and return the class or function that it names."""
     file, member = read_user_file(reference)
-    name = module_name(file)
     with _loading:  # the threads of a worker may need it at the same time
-        if name not in sys.modules:
-            execute(file, name)
-        return sys.modules[name], member
+        if file.module not in sys.modules:
+            execute(file)
+    members = vars(sys.modules[file.module])
+    if member not in members:
+        own = [name for name, value in members.items() if callable(value)]
+        raise UnknownNameError(f"class or function in {file.path}", member, own)
+    return members[member]
 
 
-def execute(file: UserFile, name: str) -> None:
+def execute(file: UserFile) -> None:
     """Execute a file as a module."""
-    module = ModuleType(name)
+    module = ModuleType(file.module)
     module.__file__ = file.path
     # Tracebacks show the text that was executed, even if the file has changed since.
     linecache.cache[file.path] = (len(file.text), None, file.text.splitlines(keepends=True), file.path)
     # Dataclasses and pickle look their module up.
-    sys.modules[name] = module
+    sys.modules[file.module] = module
     if (folder := str(Path(file.path).absolute().parent)) not in sys.path:
         sys.path.append(folder)  # it may import the files beside it
     try:
         # The user named this file to have it run: it is a program of theirs, like any that they start.
         exec(compile(file.text, file.path, "exec"), module.__dict__)  # noqa: S102
     except BaseException as error:
-        del sys.modules[name]
+        del sys.modules[file.module]
         if not isinstance(error, Exception | SystemExit):
             raise
         raise FileError(f"{file.path}: cannot be loaded ({type(error).__name__}: {error})") from error
-
-
-def load_member(reference: str) -> Any:
-    """Execute the file of a reference, once in a process, and return the class or function that it names."""
-    module, member = load_module(reference)
-    if member not in vars(module):
-        own = [name for name, value in vars(module).items() if callable(value)]
-        raise UnknownNameError(f"class or function in {module.__file__}", member, own)
-    return vars(module)[member]
 
 
 def imported_code(text: str, package: str = "") -> str:
@@ -158,8 +153,7 @@ def imported_code(text: str, package: str = "") -> str:
 
     def visit(text: str, package: str) -> None:
         for name in imported_names(text, package):
-            module = sys.modules.get(name)
-            path = getattr(module, "__file__", None) if module is not None else found_path(name)
+            module, path = sys.modules.get(name), module_path(name)
             if isinstance(path, str) and path not in digests and is_users(path):
                 source = Path(path).read_text(encoding="utf-8", errors="replace")
                 digest = hashlib.sha256(source.encode()).hexdigest()
@@ -185,17 +179,17 @@ def imported_names(text: str, package: str) -> Iterator[str]:
         else:
             continue
         for name in names:
-            parts = name.split(".")
-            yield from (".".join(parts[:length]) for length in range(1, len(parts) + 1))
+            yield from accumulate(name.split("."), "{}.{}".format)  # the packages that hold it, too
 
 
-def found_path(name: str) -> str | None:
-    """Return the file of a module that is not loaded yet."""
+def module_path(name: str) -> str | None:
+    """Return the file of a module that is loaded, or could be."""
+    if name in sys.modules:
+        return getattr(sys.modules[name], "__file__", None)
     try:
-        spec = importlib.util.find_spec(name) if "." not in name else None
+        return getattr(importlib.util.find_spec(name), "origin", None) if "." not in name else None
     except (ImportError, ValueError):
-        spec = None
-    return None if spec is None else spec.origin
+        return None
 
 
 def is_users(path: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable
 from types import ModuleType
 
@@ -128,12 +127,6 @@ def test_a_plan_that_does_not_settle_is_an_error(
     agent = agents.find(name).from_world(GRID, episodes=50, scale=1e-3)
     with pytest.raises(ConvergenceError, match=rf"{name}: the plan of epoch \d+ has a residual of .* after 1 sweeps"):
         learn(agent, GRID, 50)
-
-
-def test_the_error_crosses_processes() -> None:
-    error = pickle.loads(pickle.dumps(ConvergenceError("uc-ssp", 3, 0.5, 0.1, 7)))
-    assert (error.agent, error.epoch, error.residual, error.accuracy, error.sweeps) == ("uc-ssp", 3, 0.5, 0.1, 7)
-    assert str(error).startswith("uc-ssp: the plan of epoch 3 has a residual of 0.5 after 7 sweeps, 0.1 is needed")
 
 
 @pytest.mark.parametrize("name", RIVALS)

@@ -23,7 +23,6 @@ from goalward.figures.styles import agent_styles
 from goalward.learning.replay import MOST_MODEL_NUMBERS, Recorder
 from goalward.pages.page import Block, Page, script_json
 from goalward.pages.watch import MOST_PAGE_STEPS, agent_document, watch_document
-from goalward.progress import hushed
 from goalward.ssp.model import SSP
 
 ADDRESS = "127.0.0.1"
@@ -236,14 +235,13 @@ def watch_live(
         say(f"serving {server.url} on this machine only; Ctrl-C ends it")
         if show and not webbrowser.open(server.url):
             say("no browser was found; open the address in one")
-        with hushed():
-            while not stopped():
-                if not any(thread.is_alive() for thread in threads) and not server.over.is_set():
-                    if errors:
-                        raise errors[0]
-                    server.over.set()
-                    say("the runs are over; the page stays until Ctrl-C")
-                server.closing.wait(SECONDS_BETWEEN_CHECKS)
+        while not stopped():
+            if not any(thread.is_alive() for thread in threads) and not server.over.is_set():
+                if errors:
+                    raise errors[0]
+                server.over.set()
+                say("the runs are over; the page stays until Ctrl-C")
+            server.closing.wait(SECONDS_BETWEEN_CHECKS)
         for thread in threads:
             thread.join()
     finally:

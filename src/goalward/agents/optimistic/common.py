@@ -120,7 +120,10 @@ class Optimist(Agent, kw_only=True):
     def check_settled(self, residual: float, accuracy: float, sweeps: int) -> None:
         """Refuse a plan that has not settled."""
         if not residual <= accuracy:
-            raise ConvergenceError(self.name, self.epoch, float(residual), float(accuracy), int(sweeps))
+            raise ConvergenceError(
+                f"{self.name}: the plan of epoch {self.epoch} has a residual of {residual:.3g} after {int(sweeps)} sweeps,"
+                f" {accuracy:.3g} is needed; raise scale, which makes the goal look nearer"
+            )
 
     def notes(self) -> dict[str, int | float | str]:
         """Return the scale and the rule for ties: a result says nothing without them."""
