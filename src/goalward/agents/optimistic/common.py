@@ -121,8 +121,8 @@ class Optimist(Agent, kw_only=True):
         """Refuse a plan that has not settled."""
         if not residual <= accuracy:
             raise ConvergenceError(
-                f"{self.name}: the plan of epoch {self.epoch} has a residual of {residual:.3g} after {int(sweeps)} sweeps,"
-                f" {accuracy:.3g} is needed; raise scale, which makes the goal look nearer"
+                f"{self.name}: the plan of epoch {self.epoch} has a residual of {residual:.3g} after {int(sweeps)}"
+                f" sweeps, {accuracy:.3g} is needed; raise scale, which makes the goal look nearer"
             )
 
     def notes(self) -> dict[str, int | float | str]:
