@@ -13,7 +13,7 @@ from goalward.errors import FileError, SettingError, WorkerError
 from goalward.results.results import load_results
 from goalward.studies import runner
 from goalward.studies import worker as work
-from goalward.studies.children import Killed
+from goalward.studies.children import RunResult
 from goalward.studies.executors import Processes, ThisProcess, open_workers
 from goalward.studies.run_file import decode
 from goalward.studies.runner import Options, jobs_of, run_study
@@ -263,9 +263,9 @@ def test_a_batch_that_ends_the_workers_of_a_cluster_is_tried_run_by_run(folder):
                 return super().submit(batch)
             future = Future()
             if len(keys) > 1:
-                future.set_result([Killed("the workers died", died=True)] * len(keys))
+                future.set_result([RunResult(error="the workers died", died=True)] * len(keys))
             else:
-                future.set_result([Killed("the workers died")])
+                future.set_result([RunResult(error="the workers died")])
             return future
 
     store = Store.open(folder / "results", create=True)
@@ -439,7 +439,7 @@ def test_a_run_in_a_thread_counts_its_own_time_and_leaves_standard_output_alone(
     by_agent = {}
     for job in jobs_of(study.design):
         cell = study.design.cells[job.cell]
-        by_agent[cell.agent.label] = work.Task(study.design.spec(cell, job.run), job.key, job.run)
+        by_agent[cell.agent.label] = study.design.spec(cell, job.run)
     rest = work.identity(), study.attachments
     work.carry_out(by_agent["psrl"], *rest)  # the kernels are loaded before the time counts
     before = sys.stdout

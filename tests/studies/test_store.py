@@ -56,9 +56,14 @@ def current_umask():
     return mask
 
 
+def set_aside(store, keys):
+    states = store.states(keys).items()
+    return [(store.set_aside(key, run.reason), run.reason) for key, run in states if run.state == "damaged"]
+
+
 def test_damage_is_found_and_set_aside(filled):
     study, store = filled
-    assert store.set_damaged_aside(keys(study)) == []
+    assert set_aside(store, keys(study)) == []
     changed, cut = keys(study)[:2]
     content = bytearray(store.path(changed).read_bytes())
     content[200] ^= 1
@@ -66,7 +71,7 @@ def test_damage_is_found_and_set_aside(filled):
     store.path(cut).write_bytes(store.path(cut).read_bytes()[:100])
     with pytest.raises(FileError, match="does not match its checksum; goalward run makes it again"):
         store.read(changed)
-    moved = store.set_damaged_aside(keys(study))
+    moved = set_aside(store, keys(study))
     assert [reason.partition(":")[0] for _, reason in moved] == [
         "its content does not match its checksum",
         "it has no checksum",
@@ -83,7 +88,7 @@ def test_a_file_under_another_name_is_not_that_run(filled):
     store.path(second).write_bytes(copied)
     with pytest.raises(FileError, match=f"it holds the run {first} under another name"):
         store.read(second)
-    (moved,) = store.set_damaged_aside(keys(study))
+    (moved,) = set_aside(store, keys(study))
     assert moved[1] == f"it holds the run {first} under another name"
     assert store.find(second) == NoRun("missing")
     assert store.read(first).key == first
@@ -116,7 +121,7 @@ def test_what_cannot_be_set_aside_is_named(filled, monkeypatch):
 
     monkeypatch.setattr(store_module.os, "replace", refuse)
     with pytest.raises(FileError, match=r"it cannot be moved to .*Read-only file system"):
-        store.set_damaged_aside(keys(study))
+        set_aside(store, keys(study))
     assert store.has(key)
 
 

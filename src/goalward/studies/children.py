@@ -61,14 +61,18 @@ class Limits(NamedTuple):
 UNLIMITED = Limits()
 
 
-class Killed(NamedTuple):
-    """The answer to a call whose process was killed for exceeding a limit, or `died` by itself."""
+class RunResult(NamedTuple):
+    """What a run gave: its file, or what went wrong; also the answer to any call that its process did not survive."""
 
-    reason: str
     seconds: float = 0.0
+    file: bytes | None = None
+    error: str = ""
+    traceback: str = ""
     output: str = ""
-    died: bool = False
+    """The end of what it printed, if it failed."""
     host: str = platform.node()
+    died: bool = False
+    """Whether its process died by itself, so that the fault may not be that of the run."""
 
 
 class Batch(NamedTuple):
@@ -106,7 +110,7 @@ class Child:
         import multiprocessing
 
         self.connection, theirs = multiprocessing.Pipe()
-        self.output, self.busy = "", False
+        self.output, self.busy, self.ended = "", False, False
         self.process = context().Process(target=serve, args=(theirs,), daemon=True)
         own: Any = multiprocessing.current_process()
         daemon = own._config.pop("daemon", None)  # a worker that Dask's nanny started is one, and may have no children
@@ -125,7 +129,7 @@ class Child:
             self.output = ""
             answer = self.receive(batch.limits)
             yield answer
-            if isinstance(answer, Killed):
+            if self.ended:
                 self.process.kill()
                 return
         self.busy = False
@@ -159,7 +163,8 @@ class Child:
             elif limits.memory is not None and (used := self.megabytes()) > limits.memory:
                 reason = f"it used {used:,.0f} MB of memory, more than the limit of {limits.memory:,} MB"
             if reason:
-                return Killed(reason, seconds, self.output, died=kind == "died")
+                self.ended = True
+                return RunResult(seconds, error=reason, output=self.output, died=kind == "died")
 
     def megabytes(self) -> float:
         """Return the memory that the process uses now."""

@@ -17,7 +17,7 @@ from typing import Any
 
 from goalward.errors import SettingError, WorkerError
 from goalward.settings import checked_integer
-from goalward.studies.children import LEAVE_SECONDS, READY, UNLIMITED, Batch, Child, Killed, Tee, one_thread
+from goalward.studies.children import LEAVE_SECONDS, READY, UNLIMITED, Batch, Child, RunResult, Tee, one_thread
 
 BROKEN = "a worker died, and this executor cannot be started again; open another one"
 LOST = "the connection to the scheduler was lost"
@@ -54,7 +54,7 @@ class Workers:
         return 2 * self.size
 
     def submit(self, batch: Batch) -> Future[list[Any]]:
-        """Have calls made; their answers, or `Killed`, come in order.
+        """Have calls made; their answers, or a `RunResult` with an error, come in order.
 
         Raises ConnectionError if no worker can be reached at the moment, WorkerError if none ever will.
         """
@@ -240,9 +240,8 @@ class Dask(Workers):
         except BaseException as error:
             kind = type(error).__name__
             if kind == "KilledWorker":  # Dask has tried it on several workers
-                answer.set_result(
-                    [Killed("the workers that made this run died; out of memory?", died=number > 1)] * number
-                )
+                reason = "the workers that made this run died; out of memory?"
+                answer.set_result([RunResult(error=reason, died=number > 1)] * number)
             else:
                 # A worker catches what a run raises, so these are lost on the way; the runs are handed out again.
                 lost = isinstance(error, OSError | TimeoutError) or "Cancelled" in kind

@@ -34,6 +34,7 @@ from concurrent.futures import (
 )
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,13 +44,13 @@ from goalward.learning.warm_up import warm_up
 from goalward.progress import in_notebook, phase
 from goalward.settings import checked_integer
 from goalward.signals import check_interrupt, keeping
-from goalward.studies.children import UNLIMITED, Batch, Killed, Limits
+from goalward.studies.children import UNLIMITED, Batch, Limits, RunResult
 from goalward.studies.design import Cell, Design
 from goalward.studies.executors import BROKEN, CHECK_SECONDS, Workers, open_workers
 from goalward.studies.presence import Presence
 from goalward.studies.store import Failure, Store
 from goalward.studies.study import Study
-from goalward.studies.worker import Outcome, Task, carry_out, failure_of, identity
+from goalward.studies.worker import carry_out, identity
 
 BATCH_SECONDS = 0.5
 OVERDUE_SECONDS = 60.0  # after this time a batch on another machine is handed out again, if workers are idle
@@ -217,19 +218,20 @@ def run_study(
     checked_integer("retries", options.retries, 0)
     jobs = jobs_of(study.design, options.shard, options.only)
     store.sweep()
-    damaged = store.set_damaged_aside(job.key for job in jobs)
-    absent = [job for job in jobs if not store.has(job.key)]
-    failed = {} if options.retry_failed else store.failures(job.key for job in absent)
-    missing = [job for job in absent if job.key not in failed]
+    states = store.states(job.key for job in jobs)
+    damaged = [(store.set_aside(key, run.reason), run.reason) for key, run in states.items() if run.state == "damaged"]
+    absent = [job for job in jobs if not states[job.key].stored]
+    left_out = "" if options.retry_failed else "failed"
+    failed = [job for job in absent if states[job.key].state == left_out]
+    missing = [job for job in absent if states[job.key].state != left_out]
     if missing:
         study.check()
     reference = study.design.reference
     store.save_study(reference, study.stored_text(store.stored(reference), options.tags), study.attachments)
     report = Report(study.design, len(jobs), len(jobs) - len(absent), damaged)
     session = Session(study, store, missing, options, report, watch)
-    for job in absent:
-        if job.key in failed:
-            session.fail(job, failed[job.key])
+    for job in failed:
+        session.fail(job, states[job.key].reason)
     if missing:
         kept = f"what is done is stored in {store.folder}, and the same command continues there"
         opened = workers() if callable(workers) else workers
@@ -350,15 +352,11 @@ class Session:
 
     def batch_of(self, jobs: list[Job]) -> Batch:
         """Return runs with what they need, for a worker."""
-        tasks = [self.task_of(job) for job in jobs]
-        models, files = (task.spec.model_digest for task in tasks), set().union(*(task.spec.sources for task in tasks))
+        specs = [self.design.spec(self.design.cells[job.cell], job.run) for job in jobs]
+        models, files = (spec.model_digest for spec in specs), set().union(*(spec.sources for spec in specs))
         limits = self.options.limits
         shared = identity(), self.attachments.only(models, files), limits.seconds is not None
-        return Batch(carry_out, tasks, shared, limits)
-
-    def task_of(self, job: Job) -> Task:
-        """Return a run with its specification."""
-        return Task(self.design.spec(self.design.cells[job.cell], job.run), job.key, job.run)
+        return Batch(carry_out, specs, shared, limits)
 
     def submit(self, workers: Workers, jobs: list[Job], batch: Batch) -> bool:
         """Hand out a batch; return whether that was possible. If not, its runs wait again."""
@@ -428,37 +426,30 @@ class Session:
 
     def settle(self, jobs: list[Job], answers: list[Any]) -> None:
         """Store runs and failures; runs that may be tried again are handed out again."""
-        ended = []
-        for job, answer in zip(jobs, answers, strict=True) if jobs else ():
-            outcome: Outcome = self.failed(job, answer) if isinstance(answer, Killed) else answer
-            died = isinstance(answer, Killed) and answer.died
-            if outcome.failure is not None and self.tries[job.key] < max(self.options.retries, died):
+        ended: list[tuple[Job, RunResult]] = []
+        for job, result in zip(jobs, answers, strict=True) if jobs else ():
+            if result.error and self.tries[job.key] < max(self.options.retries, result.died):
                 self.tries[job.key] += 1
-                self.report.lost += died
+                self.report.lost += result.died
                 self.put_back([job])
             elif job.key not in self.settled:  # otherwise it was handed out twice
-                ended.append((job, outcome))
+                ended.append((job, result))
         self.report.repeated += sum(self.store.has(job.key) for job, _ in ended)
         # The disk synchronises several files in the time of one.
         with ThreadPoolExecutor(WRITERS) as threads:
             errors = list((threads.map if len(ended) > 1 else map)(self.write, ended))
-        for (job, outcome), error in zip(ended, errors, strict=True):
+        for (job, result), error in zip(ended, errors, strict=True):
             self.ended[job.cell] += 1
-            self.spent[job.cell] += outcome.seconds
+            self.spent[job.cell] += result.seconds
             if error is not None:
                 # Nothing is wrong with the run, so it is still missing and not failed.
                 self.stop(FileError(f"results cannot be stored ({error})"))
                 continue
             self.settled.add(job.key)
-            if outcome.failure is None:
+            if result.file is not None:
                 self.report.done += 1
             else:
-                self.fail(job, outcome.failure["error"])
-
-    def failed(self, job: Job, killed: Killed) -> Outcome:
-        """Return the failure of a run that its process did not survive."""
-        record = failure_of(self.task_of(job), killed.reason, killed.seconds, "", killed.output, killed.host)
-        return Outcome(killed.seconds, failure=record)
+                self.fail(job, result.error)
 
     def fail(self, job: Job, error: str) -> None:
         """Remember that a run has failed."""
@@ -466,14 +457,17 @@ class Session:
         path = self.store.failure_path(job.key)
         self.report.failures.append(Failure(cell.world.label, cell.agent.label, job.run, error, path))
 
-    def write(self, ended: tuple[Job, Outcome]) -> FileError | None:
+    def write(self, ended: tuple[Job, RunResult]) -> FileError | None:
         """Store a run or its failure; return why that was impossible, if it was."""
-        job, outcome = ended
+        job, result = ended
         try:
-            if outcome.file is not None:
-                self.store.add(job.key, outcome.file)
-            elif outcome.failure is not None:
-                self.store.add_failure(job.key, outcome.failure)
+            if result.file is not None:
+                self.store.add(job.key, result.file)
+            else:
+                said = {name: value for name, value in result._asdict().items() if name not in ("file", "died")}
+                content = self.design.spec(self.design.cells[job.cell], job.run).document()
+                facts = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "content": content}
+                self.store.add_failure(job.key, {"key": job.key, "run": job.run, **said, **facts})
         except FileError as error:
             return error
         return None

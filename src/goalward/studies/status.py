@@ -42,8 +42,7 @@ def check_studies(store: Store, name: str | None = None, *, read: bool = True) -
 
 def check_study(store: Store, design: Design, *, read: bool = True) -> Status:
     """Check the files of a study."""
-    keys = list(dict.fromkeys(key for cell in design.cells for key in design.keys(cell)))
-    states = dict(zip(keys, store.states(keys, read=read), strict=True))
+    states = store.states((key for cell in design.cells for key in design.keys(cell)), read=read)
     rows: list[dict[str, Any]] = []
     failures: list[Failure] = []
     for cell in design.cells:
@@ -70,7 +69,7 @@ def check_study(store: Store, design: Design, *, read: bool = True) -> Status:
             }
         )
         failures += failed
-    total = sum(state in ("stored", "cut off") for state, _ in states.values())
+    total = sum(run.stored for run in states.values())
     damaged = [(store.path(key), reason) for key, (state, reason) in states.items() if state == "damaged"]
     return Status(design, rows, total, len(states), failures, damaged, read)
 

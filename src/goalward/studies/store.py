@@ -23,7 +23,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,6 +49,10 @@ class NoRun(NamedTuple):
 
     state: str
     reason: str = ""
+
+    @property
+    def stored(self) -> bool:
+        return self.state in ("stored", "cut off")
 
 
 @dataclass(frozen=True)
@@ -185,34 +189,28 @@ class Store:
             raise FileError(f"{self.path(key)}: {run.reason or 'no such run'}; goalward run makes it again")
         return run
 
-    def states(self, keys: Sequence[str], *, read: bool = True) -> Iterator[tuple[str, str]]:
-        """Return the state of some runs (`StoredRun.state`, `NoRun.state`), and the reason if one is not stored.
+    def states(self, keys: Iterable[str], *, read: bool = True) -> dict[str, NoRun]:
+        """Return the states of some runs (`StoredRun.state`, `NoRun.state`), with reasons for those not stored.
 
         Without `read`, names and sizes of files decide: a file that is there and not empty counts as stored.
         """
-        sizes = {} if read else self.sizes()
-        for key in counted("checking files", "runs", keys, len(keys)) if read else keys:
+        wanted, sizes = dict.fromkeys(keys), {} if read else self.sizes()
+        states: dict[str, NoRun] = {}
+        for key in counted("checking files", "runs", wanted, len(wanted)) if read else wanted:
             run = NoRun("stored") if sizes.get(key) else self.find(key)
-            yield run.state, run.reason if isinstance(run, NoRun) else ""
+            states[key] = run if isinstance(run, NoRun) else NoRun(run.state)
+        return states
 
-    def set_damaged_aside(self, keys: Iterable[str]) -> list[tuple[Path, str]]:
-        """Check some runs and move damaged files to ``damaged/``; these runs are missing from then on.
-
-        Returns where the files are now, and what is wrong with them.
-        """
-        wanted = list(dict.fromkeys(keys))
-        damaged = []
-        for key, (state, reason) in zip(wanted, self.states(wanted), strict=True):
-            if state == "damaged":
-                aside = self.folder / "damaged" / f"{key}-{time.time_ns()}.parquet"
-                try:
-                    aside.parent.mkdir(exist_ok=True)
-                    os.replace(self.file(key), aside)
-                except OSError as error:
-                    why = f"{reason}; it cannot be moved to {aside} ({files.reason(error)})"
-                    raise FileError(f"{self.file(key)}: {why}") from None
-                damaged.append((aside, reason))
-        return damaged
+    def set_aside(self, key: str, reason: str) -> Path:
+        """Move a damaged file to ``damaged/`` and return where it is now; its run is missing from then on."""
+        aside = self.folder / "damaged" / f"{key}-{time.time_ns()}.parquet"
+        try:
+            aside.parent.mkdir(exist_ok=True)
+            os.replace(self.file(key), aside)
+        except OSError as error:
+            why = f"{reason}; it cannot be moved to {aside} ({files.reason(error)})"
+            raise FileError(f"{self.file(key)}: {why}") from None
+        return aside
 
     # Failures
 
@@ -234,11 +232,6 @@ class Store:
         except FileError as error:
             return {"error": f"its record cannot be read ({error})"}
         return failure if isinstance(failure, dict) else {"error": "its record is damaged"}
-
-    def failures(self, keys: Iterable[str]) -> dict[str, str]:
-        """Return what went wrong in those of some runs that failed, by their keys."""
-        recorded = {entry.name.removesuffix(".json") for entry in listed(self.folder / "failed")}
-        return {key: str((self.failure(key) or {}).get("error")) for key in recorded.intersection(keys)}
 
     # Studies
 

@@ -14,9 +14,8 @@ import sys
 import threading
 import time
 import traceback
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from goalward import __version__
 from goalward import jit as _jit
@@ -28,7 +27,7 @@ from goalward.learning.warm_up import warm_up
 from goalward.planning.hardness import hardness
 from goalward.ssp.model import SSP
 from goalward.studies.attachments import Attachments
-from goalward.studies.children import Tee, clock_starts
+from goalward.studies.children import RunResult, Tee, clock_starts
 from goalward.studies.run_file import encode
 from goalward.studies.run_spec import RESULTS_VERSION, RunSpec
 from goalward.studies.spec import canonical
@@ -48,24 +47,7 @@ MOST_FACTS = 1_000
 MOST_STATES = 10_000  # of larger worlds, computing B*, T* and D takes longer than many runs
 
 
-class Task(NamedTuple):
-    """A run that a worker is to carry out."""
-
-    spec: RunSpec
-    key: str
-    run: int
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a run ended: with its file, or with what went wrong; and how long it took."""
-
-    seconds: float
-    file: bytes | None = None
-    failure: dict[str, Any] | None = None
-
-
-def carry_out(task: Task, expected: Identity, attachments: Attachments, timed: bool = False) -> Outcome:
+def carry_out(spec: RunSpec, expected: Identity, attachments: Attachments, timed: bool = False) -> RunResult:
     """Carry out a run; raise WorkerError if this goalward is not the expected one.
 
     If the run is `timed`, the kernels of its agent are loaded before its time counts.
@@ -75,7 +57,7 @@ def carry_out(task: Task, expected: Identity, attachments: Attachments, timed: b
             f"a worker on {platform.node()} has {identity()}, this process {expected} (version, results, kernels);"
             " install the same goalward everywhere"
         )
-    agent = task.spec.agent
+    agent = spec.agent
     if timed and "code" not in agent and agent["name"] not in _warm:
         warm_up([agent["name"]])
         _warm.add(agent["name"])
@@ -84,21 +66,19 @@ def carry_out(task: Task, expected: Identity, attachments: Attachments, timed: b
     if isinstance(output, Tee):
         output.end = ""
     try:
-        file = file_of(task, attachments)
+        file = file_of(spec, attachments)
     except (Exception, SystemExit) as error:
         printed = output.end if isinstance(output, Tee) else ""
-        seconds = time.perf_counter() - start
-        reason, trace = f"{type(error).__name__}: {error}", traceback.format_exc()
-        return Outcome(seconds, failure=failure_of(task, reason, seconds, trace, printed))
-    return Outcome(time.perf_counter() - start, file=file)
+        seconds, reason = time.perf_counter() - start, f"{type(error).__name__}: {error}"
+        return RunResult(seconds, None, reason, traceback.format_exc(), printed)
+    return RunResult(time.perf_counter() - start, file)
 
 
-def file_of(task: Task, attachments: Attachments) -> bytes:
+def file_of(spec: RunSpec, attachments: Attachments) -> bytes:
     """Carry out a run and return its file."""
     started = datetime.now(UTC)
     # A worker of a cluster may carry out other runs at the same time, in other threads.
     clock, processor = time.perf_counter(), time.thread_time()
-    spec = task.spec
     world, agent = build(spec, attachments)
     with closing(world):
         run = run_agent(agent, world, spec.episodes, spec.seed, max_steps=spec.max_steps)
@@ -138,23 +118,6 @@ def facts_of(world: SSP) -> dict[str, Any]:
             _facts.clear()
         _facts[world.digest] = facts
     return _facts[world.digest]
-
-
-def failure_of(
-    task: Task, reason: str, seconds: float, trace: str = "", output: str = "", host: str = ""
-) -> dict[str, Any]:
-    """Return the record of a run that failed; `output` is the end of what it printed."""
-    return {
-        "key": task.key,
-        "run": task.run,
-        "error": reason,
-        "traceback": trace,
-        "output": output,
-        "host": host or platform.node(),
-        "seconds": seconds,
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "content": task.spec.document(),
-    }
 
 
 @functools.cache

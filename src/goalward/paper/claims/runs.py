@@ -17,7 +17,7 @@ from goalward.progress import phase
 from goalward.results.results import CellResults, Results, load_results
 from goalward.ssp.model import SSP
 from goalward.studies.attachments import Attachments
-from goalward.studies.children import Batch, Killed
+from goalward.studies.children import Batch, RunResult
 from goalward.studies.executors import Workers
 from goalward.studies.run_spec import make_world
 from goalward.studies.runner import Report, run_study
@@ -66,10 +66,10 @@ class RunSource:
                 making.advance(done)
         answers = [answer for future in futures for answer in future.result()]
         for index, answer in enumerate(answers):
-            if isinstance(answer, Killed):  # a process died; once more
+            if isinstance(answer, RunResult):  # a process died; once more
                 (answers[index],) = self.workers.submit(Batch(apply, [wanted[index]], (function,))).result()
-                if isinstance(answers[index], Killed):
-                    raise TheoryError(f"there is no verdict: {answer.reason}")
+                if isinstance(answers[index], RunResult):
+                    raise TheoryError(f"there is no verdict: {answer.error}")
         return answers
 
 
