@@ -135,7 +135,7 @@ def test_the_verb(tmp_path, capsys, monkeypatch):
         main(["watch", "mountain-car", "--agent-set", "nodes=9", "--episodes", "1", "--max-steps", "60"])
     assert done.value.code == 0
     printed = capsys.readouterr().out.splitlines()
-    assert re.fullmatch(r"continuous-psrl: 1 episodes, 60 steps; cut off: .*", printed[0])
+    assert re.fullmatch(r"continuous-psrl: 1 episode, 60 steps; cut off: .*", printed[0])
     assert (tmp_path / "watch.html").stat().st_size > 10_000
     with pytest.raises(SystemExit) as done:
         main(["watch", "mountain-car", "--live"])

@@ -28,10 +28,9 @@ def distribution_figure(distribution: CostDistribution, title: str = "cost of an
         axes.step(costs[shown], upper[shown], where="post", color=LINE, linewidth=0.9)
     tail = distribution.cvar(WORST)
     if np.isfinite(distribution.mean):
-        axes.axvline(distribution.mean, color=MEAN, linewidth=1.0, linestyle=(0, (5, 2)))
-        axes.axvline(tail.upper, color=TAIL, linewidth=1.0, linestyle=(0, (1, 1)))
-        axes.plot([], [], color=MEAN, linestyle=(0, (5, 2)), label=f"mean {distribution.mean:.4g}")
-        axes.plot([], [], color=TAIL, linestyle=(0, (1, 1)), label=f"mean of the worst 5 %: {interval(tail)}")
+        axes.axvline(distribution.mean, color=MEAN, linestyle=(0, (5, 2)), label=f"mean {distribution.mean:.4g}")
+        label = f"mean of the worst 5 %: {interval(tail)}"
+        axes.axvline(tail.upper, color=TAIL, linestyle=(0, (1, 1)), label=label)
     axes.set_ylim(0.0, 1.02)
     axes.set_xlabel("b")
     axes.set_ylabel("probability")

@@ -25,13 +25,16 @@ from goalward.figures.styles import LineStyle, agent_styles
 from goalward.figures.symbols import marked
 from goalward.formatting import mathtext
 from goalward.learning.run import Run
-from goalward.results.curves import Band, band, band_of, band_text, regime_of
+from goalward.results.curves import Band, band_of, band_text, regime_of
+from goalward.results.curves import band as curve_band
 from goalward.results.measures import CURVES, LABELS, REGRETS, checked_measure
 from goalward.results.results import CellResults, Results
 from goalward.results.summary import SweepRow, sweep_rows
 from goalward.settings import Confidence
 
 Axis = Literal["linear", "log"]
+Bounds = tuple[Floats, Floats, Floats, Floats]
+"""The points of a line, its heights, and the ends of its band."""
 NamedLine = tuple[str, str, Floats, Floats]
 """The name of a line, its colour, its points and heights."""
 GUIDE = "#666666"
@@ -69,7 +72,8 @@ def regret_figure(
     figure = new_figure(1.0 + (5.2 if direct else 4.4) * columns, 0.9 + 3.4 * rows)
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     for panel, (world, cells) in zip(panels, worlds.items(), strict=False):
-        lines = draw_panel(panel, cells, styles, measure, axes, level, band)
+        bands = [curve_band(cell, measure, level, band) for cell in cells]
+        lines = draw_panel(panel, cells, bands, styles, measure, axes)
         ends = [(names[agent], styles[agent].colour, *line) for agent, line in lines.items()] if direct else []
         if (axes == "log" if guides is None else guides) and measure in REGRETS:
             ends += draw_guides(panel, list(lines.values()), axes == "log")
@@ -96,20 +100,13 @@ def line_look(style: LineStyle) -> dict[str, Any]:
 
 
 def draw_panel(
-    panel: Axes,
-    cells: list[CellResults],
-    styles: dict[str, LineStyle],
-    measure: str,
-    axes: str,
-    level: float,
-    kind: Band,
+    panel: Axes, cells: list[CellResults], bands: list[Bounds], styles: dict[str, LineStyle], measure: str, axes: str
 ) -> dict[str, tuple[Floats, Floats]]:
     """Draw a line for each agent; return the lines, as points and heights."""
     lines = {}
     longest = max(cell.cell.episodes for cell in cells)
-    for cell in cells:
+    for cell, (points, mean, low, high) in zip(cells, bands, strict=True):
         style = styles[cell.cell.agent.label]
-        points, mean, low, high = band(cell, measure, level, kind)
         if not len(points):
             continue
         if axes == "log":
@@ -137,12 +134,6 @@ def draw_panel(
         if len(means):  # an empty logarithmic axis has no limits
             panel.set_yscale("log", nonpositive="mask")
             panel.set_ylim(bottom=0.5 * means.min())
-            # A line of zeros is not on logarithmic axes.
-            zero = [c.cell.agent.label for c in cells if len(c.runs) and not np.nan_to_num(c.curves[measure]).any()]
-            if zero:
-                note = mathtext(f"zero throughout: {', '.join(zero)}")
-                place: dict[str, Any] = {"transform": panel.transAxes, "ha": "right", "va": "bottom"}
-                panel.text(0.98, 0.02, note, fontsize=9, color="#444444", **place)
         panel.set_xlim(right=longest)
     else:
         panel.set_xlim(0, longest)
@@ -167,9 +158,14 @@ def draw_guides(panel: Axes, lines: list[tuple[Floats, Floats]], log: bool) -> l
 def name_lines(panel: Axes, lines: list[NamedLine]) -> None:
     """Write the names of lines right of the panel, at the heights where they end, moved apart where they overlap."""
     to_axes = panel.transScale + panel.transLimits
-    shown = [(name, colour, y[np.isfinite(y)]) for name, colour, _, y in lines if np.isfinite(y).any()]
-    ends = [(float(to_axes.transform((1.0, y[-1]))[1]), name, colour) for name, colour, y in shown]
-    ends = sorted(end for end in ends if math.isfinite(end[0]))
+    ends = []
+    for name, colour, _, y in lines:
+        last = float(y[np.isfinite(y)][-1]) if np.isfinite(y).any() else math.nan
+        if last <= 0.0 and panel.get_yscale() == "log":  # a line of zeros is not on logarithmic axes
+            ends.append((0.0, f"{name} ≤ 0", colour))
+        elif math.isfinite(last):
+            ends.append((float(to_axes.transform((1.0, last))[1]), name, colour))
+    ends.sort()
     heights: list[float] = []
     for height, _, _ in ends:
         heights.append(max(height, heights[-1] + NAME_HEIGHT if heights else 0.0))

@@ -22,6 +22,7 @@ from goalward.acting.contract import Plan
 from goalward.figures.styles import agent_styles
 from goalward.learning.replay import MOST_MODEL_NUMBERS, Recorder
 from goalward.pages.page import Block, Page, script_json
+from goalward.pages.planes import run_facts
 from goalward.pages.watch import MOST_PAGE_STEPS, agent_document, watch_document
 from goalward.ssp.model import SSP
 
@@ -85,8 +86,8 @@ class LiveServer(ThreadingHTTPServer):
 
     def __init__(self, recorders: Mapping[str, LiveRecorder], world: SSP, name: str, seed: int, episodes: int):
         super().__init__((ADDRESS, 0), RequestHandler)
-        self.recorders, self.world, self.name = dict(recorders), world, name
-        self.seed, self.episodes = seed, episodes
+        self.recorders, self.world = dict(recorders), world
+        self.facts = run_facts("watch", recorders, name, seed, episodes)
         self.over = threading.Event()
         self.closing = threading.Event()
         self.thread = threading.Thread(target=self.serve_forever, daemon=True)
@@ -106,7 +107,7 @@ class LiveServer(ThreadingHTTPServer):
         """Return the page with the state of the runs."""
         block = Block()
         replays = {label: recorder.replay() for label, recorder in self.recorders.items()}
-        document = watch_document(block, self.world, self.name, replays, self.seed, self.episodes)
+        document = watch_document(block, self.facts, self.world, replays, [""] * len(replays))
         return Page("watch", document["title"], document, block, live=True).html
 
     def update(self, index: int) -> str:

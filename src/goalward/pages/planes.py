@@ -36,6 +36,7 @@ MOST_POINTS = 150_000
 FEWEST_POINTS = 200
 GOAL_POINTS = 60_000
 MOST_ON_AXIS = 120
+Facts = dict[str, Any]
 
 
 def plane_document(block: Block, world_name: str, runs: Mapping[str, Run]) -> dict[str, Any]:
@@ -58,7 +59,7 @@ def plane_document(block: Block, world_name: str, runs: Mapping[str, Run]) -> di
     }
 
 
-def run_facts(kind: str, labels: Iterable[str], world_name: str, seed: int, episodes: int) -> dict[str, Any]:
+def run_facts(kind: str, labels: Iterable[str], world_name: str, seed: int, episodes: int) -> Facts:
     """Return what every replay shows of its runs."""
     title = f"{' and '.join(labels)} in {world_name}"
     run = {"worldName": world_name, "seed": seed, "episodes": episodes}
@@ -129,8 +130,8 @@ def values_document(
         return None
     axes, indices = grid
     shape = [len(axis) for axis in axes]
-    sizes = [math.prod(shape[axis] for axis in plane) for plane in planes]
-    every = max(1, math.ceil(len(plans) * sum(sizes) / room))
+    size = sum(math.prod(shape[axis] for axis in plane) for plane in planes)
+    every = max(1, math.ceil(len(plans) * size / room))
     shown = [on_planes(plan, shape, indices, planes) for plan in plans[::every]]
     return {
         "every": every,
@@ -146,13 +147,9 @@ def on_planes(
     values = np.full(shape, np.nan)
     values[indices] = plan.values
     known = np.isfinite(values)
-    filled = np.where(known, values, 0.0)
-    means = []
-    for plane in planes:
-        hidden = tuple(axis for axis in range(len(shape)) if axis not in plane)
-        count = known.sum(axis=hidden)
-        means.append(np.where(count > 0, filled.sum(axis=hidden) / np.maximum(count, 1), np.nan).ravel())
-    return means
+    hidden = [tuple(axis for axis in range(len(shape)) if axis not in plane) for plane in planes]
+    with np.errstate(invalid="ignore"):
+        return [(values.sum(axis=axes, where=known) / known.sum(axis=axes)).ravel() for axes in hidden]
 
 
 def grid_of(points: Floats | None) -> tuple[list[Floats], tuple[Int64s, ...]] | None:

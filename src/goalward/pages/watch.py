@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from goalward.acting.contract import Task
 from goalward.agents.optimistic.common import Optimist
-from goalward.arrays import Bools, Floats, Int64s
+from goalward.arrays import Floats, Int64s
 from goalward.errors import SettingError
 from goalward.figures.styles import LineStyle, agent_styles
 from goalward.figures.symbols import action_marks
@@ -19,7 +19,7 @@ from goalward.learning.regret import optimum
 from goalward.learning.replay import MOST_MODEL_NUMBERS, Frame, Replay
 from goalward.learning.run import Run
 from goalward.pages.page import Block, Page
-from goalward.pages.planes import agent_facts, plane_document, run_facts
+from goalward.pages.planes import Facts, agent_facts, plane_document, run_facts
 from goalward.planning.solve import solve_all
 from goalward.settings import plain
 from goalward.ssp.layout import state_label
@@ -75,8 +75,8 @@ def watch(*runs: Run, labels: Sequence[str] | None = None, world: str = "") -> P
         return Page("planes", document["title"], document, block)
     replays = dict(zip(names, map(replay_of, runs), strict=True))
     name = world or f"a world of {first.agent.task.states:,} states"
-    truncations = [run.truncation for run in runs]
-    document = watch_document(block, first.world, name, replays, first.seed, first.episodes, truncations)
+    facts = run_facts("watch", names, name, first.seed, first.episodes)
+    document = watch_document(block, facts, first.world, replays, [run.truncation for run in runs])
     return Page("watch", document["title"], document, block)
 
 
@@ -97,24 +97,18 @@ def run_labels(names: Sequence[str]) -> list[str]:
 
 
 def watch_document(
-    block: Block,
-    world: SSP | None,
-    world_name: str,
-    replays: Mapping[str, Replay],
-    seed: int,
-    episodes: int,
-    truncations: Sequence[str] | None = None,
+    block: Block, facts: Facts, world: SSP | None, replays: Mapping[str, Replay], truncations: Sequence[str]
 ) -> dict[str, Any]:
     """Return what the page shows of replays, which are named after their agents; large arrays go to the block."""
     styles = agent_styles((label, replay.agent.name) for label, replay in replays.items())
     first = next(iter(replays.values()))
     values = sum(len(replay.frames) * replay.task.states for replay in replays.values())
     room = min(MOST_MODEL_NUMBERS, max(0, MOST_PAGE_NUMBERS - values) // len(replays))
-    return run_facts("watch", replays, world_name, seed, episodes) | {
+    return facts | {
         "world": world_document(block, world, first.task),
         "agents": [
             agent_document(block, label, styles[label], replay, room, MOST_PAGE_STEPS // len(replays), truncation)
-            for (label, replay), truncation in zip(replays.items(), truncations or [""] * len(replays), strict=True)
+            for (label, replay), truncation in zip(replays.items(), truncations, strict=True)
         ],
     }
 
@@ -197,10 +191,11 @@ def frames_document(block: Block, frames: Sequence[Frame], task: Task, shown_ste
     seen, indices = np.unique(np.concatenate([NO_INTEGERS, *(frame.seen for frame in frames)]), return_inverse=True)
     ends = np.cumsum([0, *(len(frame.seen) for frame in frames)])
     goal = task.states + 1
+    played = np.array([frame.played for frame in frames]).reshape(size, task.costs.size)
     return {
         "count": size,
         **columns,
-        "played": block.put(bits(frame.played for frame in frames), "u1"),
+        "played": block.put(np.packbits(played, axis=1, bitorder="little"), "u1"),
         "values": stacked(block, [frame.values for frame in frames]),
         "shares": stacked(block, [frame.shares for frame in frames], [frame.played / 1.0 for frame in frames]),
         "transitions": {"rows": block.put_integers(seen // goal), "successors": block.put_integers(seen % goal)},
@@ -210,12 +205,6 @@ def frames_document(block: Block, frames: Sequence[Frame], task: Task, shown_ste
         "path": block.put_integers(np.searchsorted(seen, np.concatenate([NO_INTEGERS, *paths]))),
         "times": block.put_integers(np.concatenate([NO_INTEGERS, *(frame.times for frame in frames)])),
     }
-
-
-def bits(tables: Iterable[Bools]) -> Any:
-    """Return tables of truth values as bits, each table padded to whole bytes."""
-    packed = [np.packbits(table.ravel(), bitorder="little") for table in tables]
-    return np.concatenate([np.empty(0, dtype=np.uint8), *packed])
 
 
 def stacked(block: Block, arrays: list[Floats | None], default: list[Floats] | None = None) -> dict[str, Any] | None:
