@@ -147,7 +147,7 @@ def allowed_text(annotation: Any) -> str:
         if not limits:
             return allowed_text(kind)
         low, high = limits.get("ge", limits.get("gt", -math.inf)), limits.get("le", limits.get("lt", math.inf))
-        return integer_text(low, high) if kind is int else number_text(low, high, "gt" in limits)
+        return range_text(kind, low, high, "gt" in limits)
     if annotation in (int, float):
         return "an integer" if annotation is int else "a number"
     if isinstance(origin, type) and issubclass(origin, Sequence):
@@ -155,11 +155,10 @@ def allowed_text(annotation: Any) -> str:
     return TYPES.get(annotation) or f"of type {getattr(annotation, '__name__', annotation)}"
 
 
-def integer_text(low: float, high: float) -> str:
-    return f"an integer of at least {low}" if math.isinf(high) else f"an integer in {low}..{high}"
-
-
-def number_text(low: float, high: float, open: bool) -> str:
+def range_text(kind: type, low: float, high: float, open: bool = False) -> str:
+    """Say in words which integers or numbers are allowed."""
+    if kind is int:
+        return f"an integer of at least {low}" if math.isinf(high) else f"an integer in {low}..{high}"
     if math.isinf(high):
         return ("a positive number" if low == 0.0 else f"a number above {low:g}") if open else f"a number from {low:g}"
     return f"a number between {low:g} and {high:g}, both excluded" if open else f"a number from {low:g} to {high:g}"
@@ -261,13 +260,10 @@ def plain(value: Any) -> Any:
 
 def checked_integer(name: str, value: object, low: int, high: int | None = None) -> int:
     """Return an integer argument in ``low..high``; raises SettingError."""
-    try:
-        number = None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        number = None
-    if number is None or number < low or (high is not None and number > high):
-        raise SettingError(f"{name} is {value!r}; it must be {integer_text(low, math.inf if high is None else high)}")
-    return number
+    most = math.inf if high is None else high
+    if hasattr(value, "__index__") and not isinstance(value, bool) and low <= (number := operator.index(value)) <= most:
+        return number
+    raise SettingError(f"{name} is {value!r}; it must be {range_text(int, low, most)}")
 
 
 def checked_number(
@@ -286,7 +282,7 @@ def checked_number(
     except OverflowError:
         number = math.inf
     if math.isinf(number) or not (low < number < high if open else low <= number <= high):
-        raise SettingError(f"{name} is {value!r}; it must be {number_text(low, high, open)}{note}")
+        raise SettingError(f"{name} is {value!r}; it must be {range_text(float, low, high, open)}{note}")
     return number
 
 

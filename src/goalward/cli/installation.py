@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -32,17 +31,17 @@ def list_things(
     from goalward.registry import summary
 
     if kind == "studies":
-        show(studies_table(name), format=format)
+        note, rows = f"goalward run {name or 'NAME'} --show prints one with all its defaults", studies(name)
+    elif name is not None:
+        show(settings_table(registry_of(kind), name), format=format)
         return
-    registry = registry_of(kind)
-    if name is not None:
-        show(settings_table(registry, name), format=format)
-        return
-    texts = {}
-    for entry, thing in registry:
-        purpose = getattr(thing, "__dict__", {}).get("recommended")
-        texts[entry] = summary(thing) + f" RECOMMENDED for {purpose}." * bool(purpose)
-    show(names_table(kind, texts), format=format)
+    else:
+        note, rows = f"goalward list {kind} NAME shows the settings of one", []
+        for entry, thing in registry_of(kind):
+            purpose = getattr(thing, "__dict__", {}).get("recommended")
+            text = summary(thing) + f" RECOMMENDED for {purpose}." * bool(purpose)
+            rows.append({"name": entry, "description": text})
+    show(Table(rows, name=kind, notes=[note]), format=format)
 
 
 def registry_of(kind: str) -> Registry[Any]:
@@ -57,21 +56,16 @@ def registry_of(kind: str) -> Registry[Any]:
     return registries[kind]
 
 
-def names_table(kind: str, descriptions: Mapping[str, str]) -> Table:
-    rows = [{"name": name, "description": text} for name, text in descriptions.items()]
-    return Table(rows, name=kind, notes=[f"goalward list {kind} NAME shows the settings of one"])
-
-
-def studies_table(name: str | None) -> Table:
+def studies(name: str | None) -> list[dict[str, str]]:
+    """Return the shipped studies, or one of them, with their descriptions."""
     from goalward.studies.study import shipped_studies
 
     known = {spec.name: spec.description for spec in shipped_studies()}
-    if name is None:
-        return names_table("studies", known)
-    if name not in known:
+    if name is not None and name not in known:
         raise UnknownNameError("study", name, known)
-    facts = {"name": name, "description": known[name], "settings": f"goalward run {name} --show"}
-    return Table.facts(facts, "study")
+    return [
+        {"name": known_name, "description": text} for known_name, text in known.items() if name in (None, known_name)
+    ]
 
 
 def settings_table(registry: Registry[Any], name: str) -> Table:

@@ -67,17 +67,10 @@ def learn(
         picture_file(png)
     with stop_requests() as stopped:
         run, seconds, origin, model = run_once(
-            world,
-            settings or [],
-            agent=agent,
-            agent_settings=agent_settings or [],
-            episodes=episodes,
-            seed=seed,
-            max_steps=max_steps,
-            rules=given_options(goal=goal, start=start, cost=cost, give_up_cost=give_up_cost),
-            resume=resume,
-            keep_replay=png is not None,
-        )
+            world, settings or [], agent=agent, agent_settings=agent_settings or [], episodes=episodes, seed=seed,
+            max_steps=max_steps, rules=given_options(goal=goal, start=start, cost=cost, give_up_cost=give_up_cost),
+            resume=resume, keep_replay=png is not None,
+        )  # fmt: skip
     # The tables are printed even if the agent cannot be saved, for example because the disk is full.
     title = f"{run.agent.name} in {origin['world']}, seed {run.seed}"
     show(*run_tables(run, seconds, origin["world"], title), format=format)
@@ -132,10 +125,11 @@ def watch(
         raise SettingError("--rival-set sets the rival; name one with --rival")
     rules = given_options(goal=goal, start=start, cost=cost, give_up_cost=give_up_cost)
     model = load_shown(world, settings or [], **rules)
-    episodes = default_episodes(model) if episodes is None else episodes
+    usual_agent, usual_episodes = defaults(model)
+    episodes = usual_episodes if episodes is None else episodes
     if not isinstance(model, SSP) and live:
         raise SettingError(f"{world} has no model; --live needs one: leave it out and the page replays the run")
-    chosen = [(agent or default_agent(model), agent_settings), *([(rival, rival_settings)] if rival else [])]
+    chosen = [(agent or usual_agent, agent_settings), *([(rival, rival_settings)] if rival else [])]
 
     def run_agent(index: int, **options: Any) -> SingleRun:
         name, own_settings = chosen[index]
@@ -184,14 +178,9 @@ class SingleRun(NamedTuple):
     world: AnyWorld
 
 
-def default_agent(world: AnyWorld) -> str:
-    """Return the name of the agent that learns in a world if none is named."""
-    return "continuous-psrl" if getattr(world, "continuous", False) else "psrl"
-
-
-def default_episodes(world: AnyWorld) -> int:
-    """Return how many episodes are run in a world if no number is given."""
-    return 20 if getattr(world, "continuous", False) else 1000
+def defaults(world: AnyWorld) -> tuple[str, int]:
+    """Return the agent that learns in a world if none is named, and for how many episodes."""
+    return ("continuous-psrl", 20) if getattr(world, "continuous", False) else ("psrl", 1000)
 
 
 def load_shown(name: str, settings: Sequence[str], **rules: Any) -> AnyWorld:
@@ -252,11 +241,12 @@ def run_once(
         raise SettingError("no world is named; choose one of: goalward list worlds")
     read = load_shown if use_model else worlds.load_world
     place = read(name, origin["settings"], **origin["rules"])
-    episodes = default_episodes(place) if episodes is None else checked_integer("episodes", episodes, 1)
+    usual_agent, usual_episodes = defaults(place)
+    episodes = usual_episodes if episodes is None else checked_integer("episodes", episodes, 1)
     with closing(place):
         if learner is None:
             with blaming("the agent"):
-                kind = agents.find(agent or default_agent(place))
+                kind = agents.find(agent or usual_agent)
                 learner = kind.from_settings(read_settings(agent_settings), place, episodes)
             origin["seed"] = seed = seed or 0
         elif seed is None:

@@ -344,9 +344,8 @@ def next_step(status: Status) -> str:
 
 def report_tables(report: Report, folder: Path) -> list[Table]:
     """Return what became of running a study."""
-    made = "no run was made" if report.stopped or report.failures else "nothing to do"
-    if report.done:
-        made = f"{plural(report.done, 'run')} made in {duration(report.seconds)}"
+    nothing = "no run was made" if report.stopped or report.failures else "nothing to do"
+    made = f"{plural(report.done, 'run')} made in {duration(report.seconds)}" if report.done else nothing
     stored = report.stored + report.done
     facts: dict[str, Any] = {
         "study": report.design.name,
