@@ -43,7 +43,7 @@ FLOOR = {package: floor for floor, line in enumerate(LAYERS.split("\n")) for pac
 # Calls downwards: a model and a solution find the format of a file by its ending; `learn` wraps bare environments, and
 # worlds by name include those of Gymnasium.
 ALLOWED = {
-    ("goalward.learning.learn", "environments"),
+    ("goalward.learning.learn", "continuous"),
     ("goalward.worlds.base", "environments"),
     ("goalward.worlds.base", "continuous"),
     ("goalward.ssp.model", "interchange"),

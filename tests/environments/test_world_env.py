@@ -89,7 +89,7 @@ except gw.errors.SettingError as error:
 """
     costs, message = run_python(code).splitlines()
     assert costs == "[2.0, 2.0, 2.0]"
-    assert "needs gymnasium, which is not installed" in message
+    assert "needs gymnasium: install it" in message
 
 
 @pytest.mark.parametrize("agent", ["psrl", "vi-ssp"])

@@ -127,7 +127,7 @@ class Encoding:
                 return read(observation)
             except (TypeError, ValueError, KeyError, IndexError, OverflowError):
                 raise StateError(
-                    f"the environment returned the observation {observation!r:.80}; it must be {description(space)}:"
+                    f"the environment returned the observation {brief(observation)}; it must be {description(space)}:"
                     " correct observation_space, or pass key=function to number what appears"
                 ) from None
 
@@ -141,7 +141,7 @@ class Encoding:
             number = len(self.keys)
             if number == self.states:
                 raise StateError(
-                    f"the environment returned {observation!r:.80}, its observation number {number + 1:,}, and"
+                    f"the environment returned {brief(observation)}, its observation number {number + 1:,}, and"
                     f" max_states is {self.states:,}; learn again with a larger max_states=, or with a key=function"
                     " that tells fewer observations apart"
                 )
@@ -149,7 +149,7 @@ class Encoding:
                 key = plain(key)
             except (ValueError, SyntaxError):
                 raise StateError(
-                    f"the environment returned {key!r:.80}; states are told apart by numbers, texts, bytes, None, and"
+                    f"the environment returned {brief(key)}; states are told apart by numbers, texts, bytes, None, and"
                     " tuples of them: pass a function that makes such a key, as in key=lambda observation:"
                     " str(observation)"
                 ) from None
@@ -167,7 +167,7 @@ class Encoding:
         except TypeError:
             source = "the environment returned the observation" if self.key is None else "the function key returned"
             raise StateError(
-                f"{source} {key!r:.80}, a {type(key).__name__}, which is not hashable; pass a function that makes a"
+                f"{source} {brief(key)}, a {type(key).__name__}, which is not hashable; pass a function that makes a"
                 f" number, text or tuple of it, such as key=lambda observation: {hashable_form(observation)}"
             ) from None
         return key
@@ -314,6 +314,12 @@ def description(space: Space) -> str:
         return f"an integer in {space['start']}..{space['start'] + space['n'] - 1}"
     ranges = [f"{start}..{start + n - 1}" for n, start in zip(space["n"], space["start"], strict=True)]
     return f"integers of shape {tuple(space['shape'])} in {', '.join(ranges[:6])}{', ...' * (len(ranges) > 6)}"
+
+
+def brief(value: Any) -> str:
+    """Return a value as one short line."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 80 else f"{text[:77]}..."
 
 
 def hashable_form(value: Any, name: str = "observation") -> str:

@@ -144,14 +144,11 @@ def environment_task(
     return task
 
 
-def world_of(environment: Any, **rules: Any) -> World[Any, Any]:
-    """Return an environment as a world: of continuous states if it observes a box of floats and no rule is given."""
+def world_of(environment: Any, continuous: bool, **rules: Any) -> World[Any, Any]:
+    """Return an environment as a world, with continuous states or with a table of states and rules."""
     from goalward.environments.environment import Environment
 
-    space: Any = getattr(environment, "observation_space", None)
-    if type(space).__name__ == "Box" and space.dtype.kind == "f" and not rules:
-        return ContinuousTask.from_gymnasium(environment)
-    return Environment(environment, **rules)
+    return ContinuousTask.from_gymnasium(environment) if continuous else Environment(environment, **rules)
 
 
 def action_table(space: Any, actions: ArrayLike | None, name: str) -> NDArray[Any]:

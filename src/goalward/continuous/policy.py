@@ -20,9 +20,9 @@ from goalward.acting.contract import Policy, World
 from goalward.acting.stop_conditions import Stop
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.continuous.encoding import BoxEncoding, StateFunction
-from goalward.continuous.task import ContinuousPlan, ContinuousTask, TaskSpec, checked_box
+from goalward.continuous.task import ContinuousPlan, TaskSpec, checked_box
 from goalward.errors import SettingError
-from goalward.learning.policy import FrozenPolicy, Trial
+from goalward.learning.policy import FrozenPolicy
 from goalward.seeds import generator
 
 
@@ -55,6 +55,7 @@ class LatticePolicy(FrozenPolicy):
     encoding: BoxEncoding
 
     kind: ClassVar[str] = "lattice"
+    continuous: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         # From bound to bound, but cells, and axes that wrap around, have as many intervals as nodes.
@@ -101,15 +102,6 @@ class LatticePolicy(FrozenPolicy):
                 " learnt in"
             )
         return ContinuousPlan(Deployed(self), Stop())
-
-    def evaluate(self, world: Any, episodes: int = 200, seed: int = 0, *, max_steps: int = 10_000) -> Trial:
-        """Try the policy in a `ContinuousTask`, or in an environment of which `from_gymnasium` knows the goal.
-
-        See `FrozenPolicy.evaluate`.
-        """
-        if not isinstance(world, World):
-            world = ContinuousTask.from_gymnasium(world, actions=self.encoding.actions)
-        return super().evaluate(world, episodes, seed, max_steps=max_steps)
 
     def to_state(self) -> dict[str, Any]:
         names = ("low", "high", "periodic", "nodes", "values", "seen", "interpolated")

@@ -34,7 +34,8 @@ def spec_of(id: str) -> Any:
     except ModuleNotFoundError as error:
         raise SettingError(f"{id} needs {error.name}: install it with pip install {error.name}") from None
     if name not in gymnasium.registry:
-        raise UnknownNameError("Gymnasium environment", name, gymnasium.registry)
+        kind = "Gymnasium environment" + " (those of a package are named package:ID)" * (not module)
+        raise UnknownNameError(kind, name, gymnasium.registry)
     return gymnasium.registry[name]
 
 

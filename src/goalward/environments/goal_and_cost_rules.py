@@ -89,7 +89,9 @@ class CostRule(NamedTuple):
         try:
             paid = float(result)
         except (TypeError, ValueError):
-            raise CostError(f"the function given as cost returned {result!r:.60} for {outcome}, not a number") from None
+            raise CostError(
+                f"the function passed as cost returned {result!r:.60} for {outcome}, not a number"
+            ) from None
         if not 0.0 <= paid < np.inf:
             raise CostError(
                 f"action {outcome.action} in state {outcome.state} gave the reward {outcome.reward}, a cost of"
@@ -113,7 +115,7 @@ def goal_rule(rule: object, environment: Any) -> GoalRule:
             ' goal=lambda outcome: outcome.info["is_success"]'
         )
     if callable(rule):
-        return GoalRule(rule, "the steps that the function given as goal chooses")
+        return GoalRule(rule, "where the function passed as goal says so")
     if isinstance(rule, str):
         return named("rule for goals", rule, {"terminated": ENDS})
     least = checked_number("goal", rule, -np.inf, note=", the least reward at the goal; or 'terminated'")

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
-from goalward.acting.encoding import MAX_STATES, Encoding, Space, size
+from goalward.acting.encoding import MAX_STATES, Encoding, Space, brief, size
 from goalward.environments.goal_and_cost_rules import name_of
 from goalward.errors import SettingError
 from goalward.settings import checked_integer
@@ -47,7 +47,7 @@ def first_observation(environment: Any, **seed: int) -> Any:
     """Reset an environment and return its observation."""
     result = environment.reset(**seed)
     if not isinstance(result, tuple | list) or len(result) != 2 or not isinstance(result[1], Mapping):
-        raise SettingError(f"{name_of(environment)}.reset returned {result!r:.80}; {RESET}")
+        raise SettingError(f"{name_of(environment)}.reset returned {brief(result)}; {RESET}")
     return result[0]
 
 
@@ -56,7 +56,7 @@ def checked_step(environment: Any, result: Any) -> tuple[Any, Any, Any, Any, Any
     if isinstance(result, tuple | list) and len(result) == 5:
         return result  # type: ignore[return-value]
     raise SettingError(
-        f"{name_of(environment)}.step returned {result!r:.80}; it must return (observation, reward, terminated,"
+        f"{name_of(environment)}.step returned {brief(result)}; it must return (observation, reward, terminated,"
         " truncated, info)"
     )
 

@@ -64,12 +64,14 @@ class Options(TypedDict, total=False):
 
 
 @overload
-def learn(
-    agent: Learner[Task, Plan], world: SSP | Steppable, episodes: int, seed: int = 0, **options: Unpack[Options]
-) -> Run: ...
+def learn(agent: Learner[Task, Plan], world: SSP, episodes: int, seed: int = 0, **options: Unpack[Options]) -> Run: ...
 @overload
 def learn(
-    agent: Learner[TaskT, PlanT], world: World[TaskT, PlanT], episodes: int, seed: int = 0, **options: Unpack[Options]
+    agent: Learner[TaskT, PlanT],
+    world: World[TaskT, PlanT] | Steppable,
+    episodes: int,
+    seed: int = 0,
+    **options: Unpack[Options],
 ) -> Run: ...
 def learn(
     agent: Learner[Any, Any],
@@ -184,7 +186,7 @@ class Loop:
     ):
         checked_integer("episodes", episodes, 1, LARGEST_NUMBER)
         check_arguments(agent, world)
-        target, self.seed, self.watch = as_world(world), checked_seed(seed), options.get("watch")
+        target, self.seed, self.watch = as_world(world, agent.continuous), checked_seed(seed), options.get("watch")
         limit, resume, path = options.get("max_steps"), options.get("resume", False), options.get("checkpoint")
         self.max_steps = NEVER if limit is None else checked_integer("max_steps", limit, 1)
         if resume and getattr(agent, "task", None) is None:
@@ -335,16 +337,16 @@ def join(pieces: list[Steps]) -> Steps:
     return Steps._make(np.concatenate(columns) for columns in zip(*pieces, strict=True))
 
 
-def as_world(world: Any) -> World[Any, Any]:
-    """Return a world; a model and an environment are wrapped."""
+def as_world(world: Any, continuous: bool = False) -> World[Any, Any]:
+    """Return a world; a model is wrapped, and so is an environment, for an agent of the given kind."""
     if isinstance(world, World):
         return world
     if isinstance(world, SSP):
         return ModelWorld(world)
     # The one call downwards: bare environments are the most common world of newcomers.
-    from goalward.environments.environment import Environment
+    from goalward.continuous.environment_task import world_of
 
-    return Environment(world)
+    return world_of(world, continuous)
 
 
 def check_arguments(agent: object, world: object) -> None:

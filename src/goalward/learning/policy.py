@@ -141,6 +141,9 @@ class FrozenPolicy(ABC):
     kind: ClassVar[str]
     """The kind of policy in a saved file: a key of `KINDS`."""
 
+    continuous: ClassVar[bool] = False
+    """Whether its states are points of a box."""
+
     give_up: int | None = None
     """The number of the action that gives up, if there is one."""
 
@@ -196,7 +199,7 @@ class FrozenPolicy(ABC):
 
         checked_integer("episodes", episodes, 1)
         checked_integer("max_steps", max_steps, 1)
-        target = as_world(world)
+        target = as_world(world, self.continuous)
         plan = self.plan(target)
         rows = [self.episode(target, plan, run_seed(seed, "trial", k), max_steps) for k in range(episodes)]
         costs, steps, reached, attempts = (np.array(column) for column in zip(*rows, strict=True))

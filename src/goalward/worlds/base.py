@@ -142,7 +142,8 @@ def with_rules(name: str, world: Any, **rules: Any) -> AnyWorld:
     if not isinstance(world, SSP | acting.World):
         from goalward.continuous.environment_task import world_of
 
-        return world_of(world, **rules)
+        space: Any = getattr(world, "observation_space", None)
+        return world_of(world, type(space).__name__ == "Box" and space.dtype.kind == "f" and not rules, **rules)
     if rules:
         what = "a model" if isinstance(world, SSP) else "a world with rules of its own"
         raise SettingError(f"{name} is {what}; leave {' and '.join(rules)} out")
