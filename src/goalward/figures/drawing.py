@@ -101,10 +101,8 @@ def save_figure(figure: Figure, files: Iterable[Path]) -> None:
     figure.set_layout_engine("none")
     for path in files:
         form = path.suffix.removeprefix(".").lower() or "png"
-        options: dict[str, Any] = {}
-        if form != "png":
-            options["metadata"] = {"Date": None} if form == "svg" else {"CreationDate": None}
+        undated: Any = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form)
         file = io.BytesIO()
         with mpl.rc_context({"svg.hashsalt": "goalward", "pdf.fonttype": 42}):
-            figure.savefig(file, format=form, **options)
+            figure.savefig(file, format=form, metadata=undated)
         write_bytes(path, file.getvalue())

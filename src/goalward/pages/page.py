@@ -107,15 +107,10 @@ class Page:
             f"default-src 'none'; script-src '{digest(script)}'; style-src '{digest(style)}'; img-src data:;"
             f" connect-src '{'self' if self.live else 'none'}'; base-uri 'none'; form-action 'none'"
         )
-        return templates().get_template(template).render(
-            self.content or self.document,
-            policy=policy,
-            page_title=self.title,
-            style=style,
-            script=script,
-            document=script_json(dict(self.document) | {"live": self.live}),
-            block=self.block.text(),
-        )  # fmt: skip
+        document = script_json(dict(self.document) | {"live": self.live})
+        parts = {"policy": policy, "page_title": self.title, "style": style, "script": script, "document": document}
+        page = templates().get_template(template)
+        return page.render(self.content or self.document, **parts, block=self.block.text())
 
     def save(self, path: str | Path) -> Path:
         """Write the page to a file and return its path."""
