@@ -32,6 +32,7 @@ extensions = [
     "command_line",
     "explanation_pictures",
     "field_table",
+    "mathml",
     "module_docstring",
     "pictures",
     "registered",
@@ -41,6 +42,7 @@ exclude_patterns = ["_extensions"]
 suppress_warnings = ["ref.python"]
 
 html_theme = "furo"
+html_math_renderer = "mathml"
 html_title = f"goalward {release}"
 html_static_path = ["_static", "first-run.png"]
 html_css_files = ["goalward.css"]
@@ -130,9 +132,18 @@ def add_social_tags(app: Sphinx, page: str, template: str, context: dict[str, An
     context["metatags"] = context.get("metatags", "") + "\n".join(tags)
 
 
+def simplify_signature(
+    app: Sphinx, what: str, name: str, member: object, options: object, signature: str | None, returns: str | None
+) -> tuple[str | None, str | None]:
+    """Show the types of settings without the rules that they are checked by; the text states those."""
+    plain = signature and re.sub(r"Annotated\[([\w. |]+), [^\]]*?\](?=[ ,|=)\]])", r"\1", signature)
+    return plain, returns
+
+
 def setup(app: Sphinx) -> None:
     """Connect the hooks."""
     app.connect("html-page-context", add_social_tags)
     app.connect("source-read", follow_files)
     app.connect("autodoc-process-docstring", list_attributes, priority=400)
     app.connect("autodoc-skip-member", skip_fields)
+    app.connect("autodoc-process-signature", simplify_signature)
