@@ -1,5 +1,7 @@
 """The pages hang together: contents, links, commands, public names and their arguments, numbers in tables."""
 
+import importlib
+import inspect
 import re
 import shlex
 from collections import Counter
@@ -103,6 +105,44 @@ def test_every_public_name_is_in_the_reference() -> None:
     assert agents.known()
     assert "{registered} goalward.worlds" in text
     assert worlds.known()
+
+
+def documented_members() -> Iterator[tuple[str, Any]]:
+    """Yield the functions, classes and methods that the reference names: name, callable."""
+    text = "\n".join(path.read_text(encoding="utf-8") for path in (DOCS / "reference").glob("*.md"))
+    directive = re.compile(r"^\.\. auto(?:class|function):: (goalward(?:\.\w+)*)\.(\w+)\n((?:   :.*\n)*)", re.MULTILINE)
+    for module, name, options in directive.findall(text):
+        member = getattr(importlib.import_module(module), name)
+        yield f"{module}.{name}", member
+        if ":members:" in options:
+            listed = re.search(r":members: (.+)", options)
+            methods = listed[1].split(", ") if listed else [each for each in vars(member) if each[0] != "_"]
+            for method in methods:
+                if callable(getattr(member, method)):
+                    yield f"{module}.{name}.{method}", getattr(member, method)
+
+
+def description(member: Any) -> str:
+    """Return the docstring, with the names of the fields that have a text of their own."""
+    fields = []
+    if isinstance(member, type):
+        source = inspect.getsource(member)
+        fields = re.findall(r"^    (\w+): .*(?:  #: |\n    \"\"\")", source, re.MULTILINE)
+    return f"{inspect.getdoc(member)} {' '.join(fields)}"
+
+
+def test_every_argument_is_described() -> None:
+    """An argument of a public function is named in its docstring; that of a constructor there or at its field."""
+    missing, count = [], 0
+    for name, member in documented_members():
+        text = description(member)
+        for parameter in inspect.signature(member).parameters:
+            count += 1
+            hidden = parameter in ("self", "cls") or parameter.startswith("_")
+            if not hidden and not re.search(rf"(?<!\w){re.escape(parameter)}(?!\w)", text):
+                missing.append(f"{name}({parameter})")
+    assert count > 200
+    assert missing == [], "name these arguments in the docstrings"
 
 
 def test_values_in_the_table_of_worlds() -> None:

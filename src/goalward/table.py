@@ -73,7 +73,7 @@ Columns = Sequence[Column | str]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Table:
-    """Rows of values, and the columns of them that people see.
+    """Rows of values, and the columns of them that people see, below a `title` and above `notes`.
 
     >>> table = Table([{"agent": "psrl", "regret": 2.5}, {"agent": "uniform", "regret": math.nan}])
     >>> table["agent"], len(table)
@@ -275,7 +275,7 @@ class Table:
         return "\n".join([*head, *body, r"\bottomrule", r"\end{tabular}", *notes, r"\end{table}"])
 
     def save(self, path: str | Path) -> None:
-        """Write the table to a file, whole or not at all; its ending names the format, as in ``runs.parquet``."""
+        """Write the table to `path`, whole or not at all; its ending names the format, as in ``runs.parquet``."""
         save([self], path)
 
     _repr_html_ = html

@@ -70,7 +70,7 @@ class Task(StatesAndActions):
 
     @classmethod
     def of(cls, ssp: SSP, episodes: int) -> Task:
-        """Return what an agent may know of a model."""
+        """Return what an agent that learns for `episodes` may know of the model `ssp`."""
         return cls(ssp.costs, ssp.initial_state, episodes, ssp.give_up)
 
     @cached_property
@@ -139,10 +139,10 @@ class Step(NamedTuple, Generic[X]):
 
 
 class Steps(NamedTuple):
-    """Consecutive steps as columns; after a step that reached the goal the next one starts an episode.
+    """Consecutive steps as columns; after a step that `reached` the goal the next one starts an episode.
 
-    States are integers ``[n]`` in a table, where the goal is state S, and points ``[n, m]`` in continuous tasks. The
-    arrays are reused for later steps: copy what is to be kept.
+    `states` and `next_states` are integers ``[n]`` in a table, where the goal is state S, and points ``[n, m]`` in
+    continuous tasks; `actions` and `costs` are ``[n]``. The arrays are reused for later steps: copy what you keep.
     """
 
     states: NDArray[Any]
@@ -166,7 +166,7 @@ class Policy(ABC, Generic[X]):
 
     @abstractmethod
     def act(self, state: X, draw: Callable[[], float]) -> int:
-        """Return an action; ``draw()`` returns the next uniform number in [0, 1) for random decisions."""
+        """Return an action for `state`; ``draw()`` returns the next uniform number in [0, 1) for random decisions."""
 
     def learn(self, step: Step[X]) -> int:
         """Learn from a step that was just made; return flags of `Ended` if an epoch of the policy's own ended."""
@@ -180,12 +180,12 @@ class Plan(NamedTuple):
     epochs itself. `model` and `values`, which the policy comes from, are kept to look at after the run.
     """
 
-    policy: NDArray[Any] | Policy[int]  # actions [S], probabilities [S, A], or an online policy
-    stop_after_visits: Int64s | None = None  # [S, A]: right after a pair has been played this often,
-    stop_before_visits: Int64s | None = None  # or before it would be played again
-    stop_after_goals: int | None = None
-    stop_after_steps: int | None = None
-    stop_when_cut: bool = False  # when the environment truncates an episode
+    policy: NDArray[Any] | Policy[int]  #: actions [S], probabilities [S, A], or an online policy
+    stop_after_visits: Int64s | None = None  #: [S, A]: end right after a pair has been played this often
+    stop_before_visits: Int64s | None = None  #: [S, A]: end before a pair is played more often than this
+    stop_after_goals: int | None = None  #: end when the goal has been reached this often
+    stop_after_steps: int | None = None  #: end after this many steps
+    stop_when_cut: bool = False  #: end when the environment truncates an episode
     model: SSP | None = None
     values: Floats | None = None
 
@@ -256,7 +256,7 @@ class Agent(ABC, Generic[TaskT, PlanT]):
     online: bool = False  # whether it learns at every step, so that it does not matter where chunks are cut
 
     def begin(self, task: TaskT, rng: np.random.Generator) -> None:
-        """Start from scratch on a task, and forget all that was learnt before."""
+        """Start from scratch on a task; `rng` is the only source of randomness."""
         self.task, self.rng = task, rng
 
     @abstractmethod
@@ -265,7 +265,7 @@ class Agent(ABC, Generic[TaskT, PlanT]):
 
     @abstractmethod
     def observe(self, steps: Steps) -> None:
-        """Learn from what happened since the last call; always called before the next plan."""
+        """Learn from the `steps` since the last call; always called before the next plan."""
 
     def restart(self) -> None:
         """Start an episode before the last one reached the goal: it was truncated, or a run is resumed."""

@@ -192,7 +192,7 @@ class Learner(Declared, ShownAsFacts, contract.Agent[TaskT, PlanT]):
 
     @classmethod
     def from_world(cls, world: Any, *, episodes: int, **settings: Any) -> Self:
-        """Build an agent that knows what its algorithm needs of the true model; for benchmarks.
+        """Build an agent that knows what its algorithm needs to know about the model of `world` and about `episodes`.
 
         Facts in `settings` are not looked up. `given` holds those that were.
         """
@@ -296,7 +296,7 @@ class OnlineAgent(Agent, TabularPolicy):
     online = True
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
-        """Start from scratch on a task; every state must have an action."""
+        """Start from scratch on a task in which every state has an action; `rng` is the source of randomness."""
         super().begin(task, rng)
         check_actions(self.name, task)
 

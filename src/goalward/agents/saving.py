@@ -72,7 +72,7 @@ def unpack(now: Any, value: Any) -> Any:
 
 
 def save(agent: Learner, path: str | Path, about: Mapping[str, Any] | None = None) -> None:
-    """Write an agent that has learnt, with some plain data about where it comes from."""
+    """Write an agent that has learnt to the file `path`, with plain data `about` where it comes from."""
     task = getattr(agent, "task", None)
     if task is None:
         raise SettingError(f"{agent.name} has not learnt anything yet; save the agent of a run: run.agent")
@@ -88,7 +88,7 @@ def save(agent: Learner, path: str | Path, about: Mapping[str, Any] | None = Non
 
 
 def load(path: str | Path) -> Learner:
-    """Read an agent; go on with it by ``learn(agent, world, ..., resume=True)``."""
+    """Read an agent from `path`; continue with ``learn(agent, world, ..., resume=True)``."""
     return read(path)[0]
 
 

@@ -52,7 +52,7 @@ Sharpness = Annotated[float, Ge(1.0), Le(1e6)]
 
 
 class Rows(NamedTuple):
-    """Transitions in compressed rows, as in `SSP`, with a number for each of them, such as its probability."""
+    """Transitions in compressed rows, `indptr` and `successors` as in `SSP`, with `numbers` such as probabilities."""
 
     indptr: Int64s
     successors: Int32s
@@ -169,7 +169,7 @@ class Belief(ABC):
 
     @abstractmethod
     def sample_rows(self, rng: np.random.Generator, sharpness: float) -> Rows:
-        """Draw the transition probabilities of a model, as canonical rows; see `sample`."""
+        """Draw transition probabilities with `rng`, as canonical rows; `sample` explains `sharpness`."""
 
     @abstractmethod
     def mean_rows(self) -> Rows:
@@ -181,10 +181,10 @@ class Belief(ABC):
 
     @abstractmethod
     def restore_rows(self, state: dict[str, Any]) -> None:
-        """Restore what `rows_to_state` returned; raises ValueError if it does not fit."""
+        """Restore the `state` that `rows_to_state` returned; raises ValueError if it does not fit."""
 
     def sample(self, rng: np.random.Generator, sharpness: float = 1.0) -> SSP:
-        """Draw a model from the posterior.
+        """Draw a model from the posterior with `rng`.
 
         With a `sharpness` above 1, every observation counts that many times in the draw of the probabilities. Such a
         draw varies less than the posterior and is not a sample of it. Unknown costs are drawn without it.
@@ -229,7 +229,7 @@ class Belief(ABC):
         return twin
 
     def locate(self, steps: Steps) -> Int64s:
-        """Return the entry of each step in the support, up to the first step that has none."""
+        """Return the entry of each of the `steps` in the support, up to the first one that has none."""
         entries = np.empty(len(steps.states), dtype=np.int64)
         located = locate(
             self.indptr, self.successors, self.task.actions, steps.states, steps.actions, steps.next_states, entries
@@ -275,7 +275,7 @@ def restored_number(name: str, given: Any, fresh: Any) -> Any:
 
 
 def all_rows(task: Task) -> Rows:
-    """Return rows in which every state and the goal can follow every unknown pair, with equal probabilities."""
+    """Return rows in which every state and the goal may follow every unknown pair of `task`, with equal probabilities."""
     unknown, n = unknown_pairs(task), task.states + 1
     pairs = int(np.count_nonzero(unknown))
     if pairs * n > LARGEST_SUPPORT:

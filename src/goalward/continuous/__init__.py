@@ -20,7 +20,7 @@ else:
 
 
 def make(id: str, /, **settings: Any) -> "ContinuousTask":
-    """Build a goal task with continuous states by its id, such as ``mountain-car``."""
+    """Build a task with continuous states by its id, such as ``mountain-car``, with the `settings` of that task."""
     from goalward.continuous.task import ContinuousTask
     from goalward.errors import SettingError
     from goalward.worlds.base import build

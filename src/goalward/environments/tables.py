@@ -70,7 +70,7 @@ def from_gymnasium(env: Any, *, goal: Any = None, cost: Any = None) -> SSP:
 
 
 def to_gymnasium(ssp: SSP) -> Any:
-    """Return a model as a Gymnasium environment; see `goalward.environments.world_env`.
+    """Return the model `ssp` as a Gymnasium environment; see `goalward.environments.world_env`.
 
     Registered worlds have ids: ``gymnasium.make("goalward.environments:goalward/GridWorld-v0", rows=5)``.
     """

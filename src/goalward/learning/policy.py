@@ -169,7 +169,7 @@ class FrozenPolicy(ABC):
         """Return the policy of `to_state`, checked; raises a GoalwardError, ValueError, TypeError or LookupError."""
 
     def save(self, path: str | Path) -> None:
-        """Write the policy to a file, which `load_policy` reads."""
+        """Write the policy to the file `path`, which `load_policy` reads."""
         archive.write(Path(path), FORMAT, VERSION, {"kind": self.kind, "policy": self.to_state()})
 
     def evaluate(self, world: Any, episodes: int = 200, seed: int = 0, *, max_steps: int = 10_000) -> Trial:

@@ -77,7 +77,7 @@ class CostDistribution:
     exact: bool
 
     def probability(self, cost: float) -> Range:
-        """Return bounds of the probability that an episode costs at most this much."""
+        """Return bounds of the probability that an episode costs at most `cost`."""
         index = int(np.searchsorted(self.costs, checked_number("cost", cost, -np.inf, np.inf), side="right")) - 1
         if index < 0:
             return Range(0.0, 0.0)

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(ShownAsFacts):
-    """Expected cost and number of steps to the goal from each state; infinite where it is not reached almost surely."""
+    """Expected `costs` and `steps` to the goal from each state; infinite where it is not reached almost surely."""
 
     costs: Floats
     steps: Floats
     goal_probability: Floats | None = None
     """The probability of reaching the goal; only with ``goal_first``, and then costs and steps end with the hope."""
-    model: SSP | None = field(default=None, repr=False)
+    model: SSP | None = field(default=None, repr=False)  #: the model that the policy acts in
     weights: Floats | None = field(default=None, repr=False)
     """The probability of each action in each state under the policy."""
 

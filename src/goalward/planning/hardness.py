@@ -62,7 +62,7 @@ class Hardness(ShownAsFacts):
 
 
 def hardness(ssp: SSP) -> Hardness:
-    """Compute B*, T*, the SSP-diameter, the smallest cost and the gaps of a model."""
+    """Compute B*, T*, the SSP-diameter, the smallest cost and the gaps of `ssp`."""
     check_model(ssp)
     ones = np.ones(ssp.costs.shape)
     values = proved(solve_all(ssp, WANTED), NEEDED, "the values").values

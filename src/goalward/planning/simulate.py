@@ -26,7 +26,7 @@ from goalward.ssp.model import SSP, check_model
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """The cost and the number of steps of each episode, and whether it reached the goal or was cut off."""
+    """The `costs` and `steps` of each episode, and whether it `reached` the goal or was cut off."""
 
     costs: Floats
     steps: Int64s

@@ -90,14 +90,14 @@ class Solution:
         return markov_chain(self.ssp, self.policy)
 
     def save(self, path: str | Path) -> None:
-        """Write values, bounds and policy to a ``.csv`` file; `chain` can be saved as any model."""
+        """Write values, bounds and policy to `path`, a ``.csv`` file; `chain` can be saved as any model."""
         from goalward.interchange.solutions import write_solution
 
         write_solution(Path(path), self.ssp, self)
 
     @classmethod
     def load(cls, path: str | Path, ssp: SSP) -> Solution:
-        """Read the solution of a model from a file that `save` wrote.
+        """Read the solution of the model `ssp` from a file that `save` wrote to `path`.
 
         The bounds are those of the file. Pass the solution to `solve` as its start to have them proved.
         """

@@ -92,7 +92,7 @@ class CellResults:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Results:
-    """The results of a study."""
+    """The results of a study: its `design`, the runs of each of its `cells`, and the `folder` that stores them."""
 
     design: Design
     cells: list[CellResults]
@@ -125,7 +125,7 @@ class Results:
     def summary(self, level: float = 0.95, interval: str = "t") -> Table:
         """Return a table with one row for each agent in each world: means over runs, with their intervals.
 
-        The intervals are Student's ("t"), or the table has medians with their intervals ("median"). If there is one
+        The `interval` is Student's ("t"), or the table has medians with their intervals ("median"), at `level`. If there is one
         world, the notes compare the agents with the first one, run by run.
         """
         from goalward.results.summary import summary_table

@@ -78,7 +78,7 @@ class Structure(ShownAsFacts):
 
 
 def structure(ssp: SSP) -> Structure:
-    """Find the dead ends, the zero-cost loops and the states that cannot be reached from the start."""
+    """Find the dead ends of `ssp`, its zero-cost loops and the states that cannot be reached from its start."""
     check_model(ssp)
     distance, _, _ = sure_states(ssp, ssp.available)
     component, count = zero_cost_components(ssp, ssp.available)

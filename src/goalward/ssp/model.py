@@ -123,6 +123,9 @@ class SSP(StatesAndActions, ShownAsFacts):
     ) -> SSP:
         """Make a model from compressed rows: row ``s * A + a``, successor S is the goal.
 
+        Row r has the entries ``indptr[r]`` to ``indptr[r + 1]`` of `successors` and `probabilities`. `initial_state`,
+        `state_names`, `action_names` and `layout` are as in `from_dense`.
+
         Equal successors of one row are added up and zeros dropped. `costs[S, A]` says how many states and actions
         there are. `normalize` rescales rows that do not sum to one. `give_up` is the last action if agents know that it
         leads back to the start; `with_give_up` adds such an action. `row_name` names a row in error messages; with it,
@@ -153,7 +156,8 @@ class SSP(StatesAndActions, ShownAsFacts):
     ) -> SSP:
         """Make a model from ``P[S, A, S + 1]``, whose last column is the goal, and ``costs[S, A]``.
 
-        A row of zeros is an action that is not available.
+        A row of zeros is an action that is not available. `normalize` rescales rows that do not sum to one.
+        `state_names` and `action_names` are for people, `layout` for drawing, and `initial_state` is an index.
         """
         return cls.from_rows(
             *dense_rows(P), costs, initial_state, normalize=normalize, state_names=state_names,
@@ -169,11 +173,12 @@ class SSP(StatesAndActions, ShownAsFacts):
         initial_state: Hashable | None = None,
         normalize: bool = False,
     ) -> SSP:
-        """Make a model from tuples (state, action, next state, probability, cost), states and actions of any name.
+        """Make a model from `transitions`: tuples (state, action, next state, probability, cost), of any names.
 
         States and actions are numbered in order of appearance. Tuples of the same transition are added up. The cost of
         a pair is that of its tuples, weighted by their probabilities, so costs that depend on the next state enter by
-        their mean. `initial_state` is the state of the first tuple unless given.
+        their mean. `goals` become one goal. `initial_state` is the state of the first tuple unless given. `normalize`
+        rescales rows that do not sum to one.
         """
         return cls.from_rows(**read_transitions(transitions, goals, initial_state, normalize))
 
@@ -192,7 +197,8 @@ class SSP(StatesAndActions, ShownAsFacts):
 
         `actions` are those of every state, or a function from a state to its actions. `successors` is a function from
         a state and an action to triples (next state, probability, cost). `goal` is a predicate, a list or set of goals,
-        or one goal. More than `limit` states are an error.
+        or one goal. More than `limit` states are an error. `normalize` rescales
+        rows that do not sum to one.
 
         Examples
         --------
@@ -253,7 +259,7 @@ class SSP(StatesAndActions, ShownAsFacts):
     def save(self, path: str | Path) -> None:
         """Write the model to a file.
 
-        The ending names the format: ``.npz`` (any size), ``.json`` (small models that people read), ``.csv`` or
+        The ending of `path` names the format: ``.npz`` (any size), ``.json`` (small models that people read), ``.csv`` or
         ``.parquet`` (tables of transitions), ``.umb`` (PRISM, Storm, Modest), ``.drn``, ``.drn.gz`` or ``.drn.xz``
         (Storm).
         """
@@ -274,7 +280,7 @@ class SSP(StatesAndActions, ShownAsFacts):
         return ModelArrays(self.indptr, self.successors, self.probabilities, self.costs)
 
     def row(self, state: int, action: int) -> tuple[Int32s, Floats]:
-        """Return the successors of a pair and their probabilities."""
+        """Return the successors of `action` in `state`, and their probabilities."""
         row = checks.checked_state(state, self.states, "state") * self.actions
         row += checks.checked_state(action, self.actions, "action")
         entries = slice(self.indptr[row], self.indptr[row + 1])
@@ -292,7 +298,7 @@ class SSP(StatesAndActions, ShownAsFacts):
         return self._replace(costs=checks.checked_costs(costs, self.available))
 
     def with_initial_state(self, state: int) -> SSP:
-        """Return the same world with another start."""
+        """Return the same model that starts in `state`."""
         if self.give_up is not None:
             raise ModelError("giving up leads to the start; choose the start first, then call with_give_up")
         return self._replace(initial_state=checks.checked_state(state, self.states))

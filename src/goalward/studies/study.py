@@ -89,19 +89,21 @@ class Study:
 
     @classmethod
     def load(cls, path: str | Path, *, execute: bool = True) -> Study:
-        """Read a study from a TOML file, or one that comes with goalward by its name."""
+        """Read a study from a TOML file at `path`, or one that ships with goalward by its name.
+
+        With ``execute=False``, no Python file that the study names is executed."""
         return cls(*load_spec(find_study(str(path))), execute=execute)
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], folder: str | Path = ".") -> Study:
-        """Return the study of a dict that has what a TOML file would have; its file names are relative to `folder`."""
+        """Return the study of a `document`, a mapping with the keys of a TOML file; paths are relative to `folder`."""
         if not isinstance(document, Mapping):
             raise SettingError(f"a study is a dict such as a TOML file gives; this is {document!r}")
         spec = validated(copy.deepcopy(dict(document)), Source("", Path(folder)))
         return cls(spec, Source(f"study {spec.name}", Path(folder)))
 
     def replace(self, **changes: Any) -> Study:
-        """Return the study with other values at its top: ``study.replace(runs=3, episodes=100)``."""
+        """Return the study with `changes` of its top-level keys: ``study.replace(runs=3, episodes=100)``."""
         spec = validated(self.spec.model_dump(exclude_unset=True) | changes, Source("", self.source.folder))
         # Without the text, because its lines no longer say what the study is.
         return Study(spec, Source(self.source.name, self.source.folder))

@@ -96,7 +96,7 @@ def sufficient_alpha(S: int, A: int, B: float, c_min: float, delta: float) -> fl
 
 
 def cut_into_intervals(trace: Trace, *, alpha: float | None = None) -> Intervals:
-    """Divide a run of PSRL-SSP into the intervals of the analysis.
+    """Divide a run of PSRL-SSP, given by its `trace`, into the intervals of the analysis.
 
     B is the largest value of any model in the run, and delta is 1/K, as in the proof of Theorem 1. `alpha` is the
     constant of known pairs; by default the smallest that is sufficient for the proof.

@@ -73,7 +73,7 @@ def promise(visits: Int64s | int, S: int, A: int, delta: float) -> Floats:
 
 
 def coverage(trace: Trace, delta: float = 0.1) -> list[Coverage]:
-    """Check the confidence sets of a run: at the start of each epoch, for each pair visited before."""
+    """Check the confidence sets at level `delta` along a `trace`: per epoch, for each pair visited before."""
     checked_number("delta", delta, high=1.0, open=True)
     true, (S, A) = trace.world.to_dense(), trace.world.costs.shape
     counts = np.zeros(true.shape, dtype=np.int64)

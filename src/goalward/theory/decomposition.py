@@ -59,7 +59,7 @@ class Decomposition:
 
 
 def decompose(trace: Trace) -> Decomposition:
-    """Split the regret of a run."""
+    """Split the regret of a run, given by its `trace`."""
     run, V, epoch = trace.run, trace.values, trace.epoch
     ahead, next_value = V[epoch, trace.following], V[epoch, trace.steps.next_states]
     terms = (V[epoch, trace.steps.states] - ahead, ahead - next_value, next_value - expected_next_values(trace))

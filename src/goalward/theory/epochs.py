@@ -107,7 +107,7 @@ def macro_epoch_bound(S: int, A: int, T: int) -> float:
 
 
 def count_epochs(epochs: Epochs, S: int, A: int) -> EpochCount:
-    """Count the epochs of a run of PSRL-SSP, for comparison with the lemma; raises TheoryError if some are missing."""
+    """Count the epochs of a run of PSRL-SSP with S states and A actions; raises TheoryError if some are missing."""
     # Each epoch begins where the one before it ends; the stored records of long runs have gaps.
     if not np.array_equal(epochs.start_step[1:], epochs.start_step[:-1] + epochs.steps[:-1]):
         raise TheoryError(
@@ -130,7 +130,7 @@ def count_epochs(epochs: Epochs, S: int, A: int) -> EpochCount:
 
 
 def check_invariants(trace: Trace) -> Invariants:
-    """Check the invariants of a run epoch by epoch; agents with other epochs than PSRL-SSP's need not fulfil them."""
+    """Check the invariants of a `trace` epoch by epoch; agents with other epochs than PSRL-SSP's need not satisfy them."""
     visits, doubled = trace.visits, trace.run.epochs.ended_by(Ended.AFTER_VISITS)
     triggers = np.count_nonzero((visits[1:] > 2 * visits[:-1]) & doubled[:, None, None], axis=0)
     return Invariants(

@@ -79,7 +79,7 @@ class RegretLimit:
     gaps: Floats = field(repr=False)
     on_path: Bools = field(repr=False)
     path_only: bool
-    ssp: SSP = field(repr=False)
+    ssp: SSP = field(repr=False)  #: the model
     opportunities: Floats = field(repr=False)
     """Per episode and state: the visits of a policy that mixes optimal actions evenly; 1 off its path."""
 
@@ -95,7 +95,7 @@ class RegretLimit:
         """Return a scale for the regret after K episodes: a heuristic, not a bound.
 
         Every pair is played n(s, a) times, where n I = z(T/n)²/2, and at most T / A(s) times. T = K d(s) is how often
-        the state is visited, and z(r) is the level of the expectile index, r (phi(z) - z Phi(-z)) = z. Flow as in C.
+        the state is visited, and z(r) solves r (phi(z) - z Phi(-z)) = z. Flow as in C.
         """
         trials = self.trials(K)
         information = np.where(np.isnan(self.information), np.inf, self.information)

@@ -60,7 +60,7 @@ class Agreement:
 
 
 def draw_world(prior: Prior, task: Task, rng: np.random.Generator, value_limit: float | None = None) -> SSP:
-    """Draw a world from a prior; repeat until no state has an optimal value above the limit."""
+    """Draw a world for `task` from a prior with `rng`, again while some optimal value is above `value_limit`."""
     belief = prior.belief(task)
     for _ in range(10_000):
         world = belief.sample(rng)
@@ -115,7 +115,9 @@ def sample_pair(
 
 
 def agreement(sampled: Floats, true: Floats, names: Sequence[str], seed: int = 0) -> list[Agreement]:
-    """Test whether sampled and true values can be exchanged; both arrays are ``[world, quantity]``."""
+    """Test whether sampled and true values can be exchanged; both arrays are ``[world, quantity]``.
+
+    `names` names the quantities, and `seed` decides the random signs of large tests."""
     if len(sampled) < 2:
         raise TheoryError(f"there are {len(sampled)} worlds whose runs reach the epoch; two are needed at least")
     signs = np.random.default_rng(seed).choice(np.array([-1.0, 1.0]), (SWAPS, len(sampled)))

@@ -28,15 +28,15 @@ class Trace:
     """The quantities of the lemmas in one run."""
 
     run: Run
-    world: SSP  # theta_*
-    models: tuple[SSP, ...]  # theta_l, one for each epoch
-    values: Floats  # [l, s]: V(s; theta_l), with a last column of zeros for the goal
-    epoch: Int64s  # [t]: the epoch of each step
-    steps: Steps  # s_t, a_t, c(s_t, a_t) and s'_t: `states`, `actions`, `costs` and `next_states`
-    following: Int64s  # s_{t+1}
-    visits: Int64s  # [l, s, a]: n_{t_l}(s, a); one more row at the end has the visits of the whole run
-    planning_costs: Floats  # those that theta_l was solved with: c, or max(c, floor) if the agent has a cost floor
-    B: float  # the largest finite value of the true and of all sampled models: the B of the lemmas in this run
+    world: SSP  #: theta_*
+    models: tuple[SSP, ...]  #: theta_l, one for each epoch
+    values: Floats  #: [l, s]: V(s; theta_l), with a last column of zeros for the goal
+    epoch: Int64s  #: [t]: the epoch of each step
+    steps: Steps  #: s_t, a_t, c(s_t, a_t) and s'_t: `states`, `actions`, `costs` and `next_states`
+    following: Int64s  #: s_{t+1}
+    visits: Int64s  #: [l, s, a]: n_{t_l}(s, a); one more row at the end has the visits of the whole run
+    planning_costs: Floats  #: those that theta_l was solved with: c, or max(c, floor) if the agent has a cost floor
+    B: float  #: the largest finite value of the true and of all sampled models: the B of the lemmas in this run
 
     def epoch_slices(self) -> list[slice]:
         """Return the steps of each epoch."""

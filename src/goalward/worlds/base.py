@@ -109,7 +109,7 @@ def is_foreign(name: str) -> bool:
 
 
 def make(id: str, /, **settings: Any) -> SSP:
-    """Build a model by its id; worlds with continuous states are built by `goalward.continuous.make`.
+    """Build a model by its id, with the `settings` of that world; `goalward.continuous.make` builds continuous ones.
 
     >>> from goalward import worlds
     >>> worlds.make("grid-world-v0", success=1.0)
@@ -151,7 +151,9 @@ def with_rules(name: str, world: Any, **rules: Any) -> AnyWorld:
 
 
 def load(name: str, settings: Iterable[str] = (), **options: Any) -> SSP:
-    """Return the model of a world; see `load_world`. Of an environment, it is made from its table of transitions."""
+    """Return the model of the world called `name`; `settings` and `options` are those of `load_world`.
+
+    The model of an environment is made from its table of transitions."""
     rules = {"give_up_cost": options.pop("give_up_cost")} if "give_up_cost" in options else {}
     world: Any = load_world(name, settings, **options)
     if isinstance(world, acting.World) and world.continuous:
