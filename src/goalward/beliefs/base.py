@@ -275,7 +275,7 @@ def restored_number(name: str, given: Any, fresh: Any) -> Any:
 
 
 def all_rows(task: Task) -> Rows:
-    """Return rows in which every state and the goal may follow every unknown pair of `task`, with equal probabilities."""
+    """Return rows in which every state and the goal may follow every unknown pair of `task`, all equally likely."""
     unknown, n = unknown_pairs(task), task.states + 1
     pairs = int(np.count_nonzero(unknown))
     if pairs * n > LARGEST_SUPPORT:

@@ -101,7 +101,8 @@ class TiedDirichlet(Prior):
     def slip(cls, world: SSP, concentration: float = 0.1, sweeps: int = 50) -> TiedDirichlet:
         """Return the prior of a grid on which every cell slips alike: ahead, right, back or left.
 
-        The directions come from the layout of `world`. `concentration` and `sweeps` are those of the prior."""
+        The directions come from the layout of `world`. `concentration` and `sweeps` are those of the prior.
+        """
         directions = (world.action_names or ())[: world.give_up]
         if world.layout is None or set(directions) != set(TURNS):
             raise SettingError(

@@ -125,8 +125,8 @@ class Results:
     def summary(self, level: float = 0.95, interval: str = "t") -> Table:
         """Return a table with one row for each agent in each world: means over runs, with their intervals.
 
-        The `interval` is Student's ("t"), or the table has medians with their intervals ("median"), at `level`. If there is one
-        world, the notes compare the agents with the first one, run by run.
+        The `interval` is Student's ("t"), or the table has medians with their intervals ("median"), at `level`. If
+        there is one world, the notes compare the agents with the first one, run by run.
         """
         from goalward.results.summary import summary_table
 

@@ -259,7 +259,7 @@ class SSP(StatesAndActions, ShownAsFacts):
     def save(self, path: str | Path) -> None:
         """Write the model to a file.
 
-        The ending of `path` names the format: ``.npz`` (any size), ``.json`` (small models that people read), ``.csv`` or
+        The ending of `path` names the format: ``.npz`` (any size), ``.json`` (small, for people to read), ``.csv`` or
         ``.parquet`` (tables of transitions), ``.umb`` (PRISM, Storm, Modest), ``.drn``, ``.drn.gz`` or ``.drn.xz``
         (Storm).
         """

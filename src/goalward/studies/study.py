@@ -91,7 +91,8 @@ class Study:
     def load(cls, path: str | Path, *, execute: bool = True) -> Study:
         """Read a study from a TOML file at `path`, or one that ships with goalward by its name.
 
-        With ``execute=False``, no Python file that the study names is executed."""
+        With ``execute=False``, no Python file that the study names is executed.
+        """
         return cls(*load_spec(find_study(str(path))), execute=execute)
 
     @classmethod

@@ -130,7 +130,7 @@ def count_epochs(epochs: Epochs, S: int, A: int) -> EpochCount:
 
 
 def check_invariants(trace: Trace) -> Invariants:
-    """Check the invariants of a `trace` epoch by epoch; agents with other epochs than PSRL-SSP's need not satisfy them."""
+    """Check the invariants of a `trace` epoch by epoch; agents with other epochs need not satisfy them."""
     visits, doubled = trace.visits, trace.run.epochs.ended_by(Ended.AFTER_VISITS)
     triggers = np.count_nonzero((visits[1:] > 2 * visits[:-1]) & doubled[:, None, None], axis=0)
     return Invariants(

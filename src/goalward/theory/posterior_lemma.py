@@ -117,7 +117,8 @@ def sample_pair(
 def agreement(sampled: Floats, true: Floats, names: Sequence[str], seed: int = 0) -> list[Agreement]:
     """Test whether sampled and true values can be exchanged; both arrays are ``[world, quantity]``.
 
-    `names` names the quantities, and `seed` decides the random signs of large tests."""
+    `names` names the quantities, and `seed` decides the random signs of large tests.
+    """
     if len(sampled) < 2:
         raise TheoryError(f"there are {len(sampled)} worlds whose runs reach the epoch; two are needed at least")
     signs = np.random.default_rng(seed).choice(np.array([-1.0, 1.0]), (SWAPS, len(sampled)))

@@ -49,7 +49,8 @@ def check_sizes(S: int, A: int, K: int, theorem: str) -> None:
 def theorem_1(S: int, A: int, K: int, B: float, c_min: float) -> Bound:
     """Return the bound of Theorem 1 for S states, A actions, K episodes and costs of at least `c_min`.
 
-    B is the largest optimal value of any model of the prior."""
+    B is the largest optimal value of any model of the prior.
+    """
     check_sizes(S, A, K, "Theorem 1")
     if not c_min > 0.0:
         raise TheoryError(
@@ -62,7 +63,8 @@ def theorem_1(S: int, A: int, K: int, B: float, c_min: float) -> Bound:
 def theorem_2(S: int, A: int, K: int, B: float, T_star: float) -> Bound:
     """Return the bound of Theorem 2; S, A, K and B are as in `theorem_1`.
 
-    T_star bounds the expected number of steps of the optimal policies."""
+    T_star bounds the expected number of steps of the optimal policies.
+    """
     check_sizes(S, A, K, "Theorem 2")
     L = log(K * B * T_star * S * A)
     middle = (S * S * A) ** (2 / 3) * K ** (1 / 3) * (B**1.5 * L**2 + T_star)

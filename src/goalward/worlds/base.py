@@ -153,7 +153,8 @@ def with_rules(name: str, world: Any, **rules: Any) -> AnyWorld:
 def load(name: str, settings: Iterable[str] = (), **options: Any) -> SSP:
     """Return the model of the world called `name`; `settings` and `options` are those of `load_world`.
 
-    The model of an environment is made from its table of transitions."""
+    The model of an environment is made from its table of transitions.
+    """
     rules = {"give_up_cost": options.pop("give_up_cost")} if "give_up_cost" in options else {}
     world: Any = load_world(name, settings, **options)
     if isinstance(world, acting.World) and world.continuous:
