@@ -97,7 +97,8 @@ def sample_pair(
     """Draw a world with these costs from a prior, learn in it, and return the quantities of theta_l and of theta_*.
 
     The agent must sample its posterior; if it has a `value_limit`, the world stays within it. The prior is that of the
-    agent: with another one the lemma is false, which shows what the test can detect. The world starts in state 0. l is
+    agent: with another one the lemma is false, which shows what the test can detect. `seed` decides world and run, of
+    `episodes` episodes. The world starts in state 0. l is
     `epoch`, counted from 1 as in the paper; None is returned if the run ends before it. For `wanted` see `quantities`.
     """
     checked_integer("epoch", epoch, 1)

@@ -60,12 +60,12 @@ class Report:
     `curves` has the same numbers as `statements` after k episodes, by name: ``regret, gap_regret, theorem, reference,
     log_limit``; ``epochs, epoch_bound``; ``R1, R2, R3``; ``true_ratio, sampled_ratio``, the largest distance of a
     kernel from the empirical frequencies divided by the radius of its confidence set; ``played_pairs, all_pairs``, the
-    concentration. `terms` to `intervals` are what the modules of `goalward.theory` say about the run.
+    concentration. `terms`, `count`, `invariants`, `cover` and `intervals` are what `goalward.theory` says of it.
     """
 
     run: Run = field(repr=False)
     statements: list[Statement]  # the numbers at the end of the run beside their bounds
-    points: Int64s = field(repr=False)  # k, some numbers of episodes up to the end of the run
+    points: Int64s = field(repr=False)  #: k, some numbers of episodes up to the end of the run
     curves: dict[str, Floats] = field(repr=False)
     theorem: str  # the one that covers the agent: "Theorem 1", or "Theorem 2" if it raises costs
     terms: Decomposition = field(repr=False)
