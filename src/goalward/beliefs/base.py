@@ -146,6 +146,9 @@ register = registry.register
 class Belief(ABC):
     """A distribution over kernels, on the support given by `indptr` and `successors` (rows as in `SSP`)."""
 
+    knows_support: ClassVar[bool] = True
+    """Whether all samples have one support; otherwise `indptr` and `successors` are not there."""
+
     task: Task
     indptr: Int64s
     successors: Int32s

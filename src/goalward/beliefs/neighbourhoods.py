@@ -98,6 +98,8 @@ class Neighbourhoods(Prior):
 class NeighbourhoodsBelief(Belief):
     """What was counted, and what it says about the sizes of neighbourhoods and rows."""
 
+    knows_support = False
+
     def __init__(self, task: Task):
         self.task, self.counts = task, Counts(task)
         self.n = task.states + 1

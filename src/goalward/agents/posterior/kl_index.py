@@ -5,9 +5,9 @@ Idea
     is near another row q with probability exp(-w KL(p, q)), up to smaller factors. So the lowest value that is still
     believable at level f is the exact lower tail of the posterior,
 
-        y(V) = min{ q V : w KL(p, q) <= f },      f = log(1 + r/10),   r = sqrt((k + 1)(N_s + 1)) / (N + 1),
+        y(V) = min{ q V : w KL(p, q) <= f },      f = log(1 + r/10),   r = sqrt(k (N_s + 1)) / (N + 1),
 
-    where N of the N_s visits of the state played the pair, and k episodes are over. For a pair that is played all the
+    in episode k, where N of the N_s visits of the state played the pair. For a pair that is played all the
     time f is about 0.1, hardly any optimism. For a pair that is not played f grows without end, so that it is tried
     again however unlucky it was. An index on the smallest of M samples of the posterior has no such tail: it never lies
     below the smallest one, and a row that was unlucky early stays so (docs/reference/agents-posterior.md).
@@ -44,9 +44,9 @@ from typing import Annotated, ClassVar, NamedTuple
 import numpy as np
 from annotated_types import Ge, Le
 
-from goalward.acting.contract import Plan, Steps, Task
-from goalward.agents.base import Agent, register
-from goalward.agents.posterior.psrl import count_visits
+from goalward.acting.contract import Plan, Task
+from goalward.agents.base import register
+from goalward.agents.posterior.psrl import BeliefAgent
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.beliefs.base import Prior, unknown_pairs
 from goalward.beliefs.neighbourhoods import Neighbourhoods
@@ -57,7 +57,7 @@ from goalward.ssp.model import SSP
 TOLERANCE = 1e-6
 SHARPNESS = 8.0  # so the mean of eight draws has next to no noise left
 SHARE = 10.0
-BISECTIONS = 40
+ROOT_STEPS = 60
 
 
 class MeanRows(NamedTuple):
@@ -74,7 +74,7 @@ class MeanRows(NamedTuple):
 
 
 @register("kl-index")
-class KLIndex(Agent):
+class KLIndex(BeliefAgent):
     """Optimism by the exact lower tail of the posterior, which grows for pairs that are not played."""
 
     prior: Prior = Neighbourhoods()
@@ -89,32 +89,21 @@ class KLIndex(Agent):
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Start from scratch on a task."""
         super().begin(task, rng)
-        self.belief = self.prior.belief(task)
-        self.visits: Int64s = np.zeros(task.costs.shape, dtype=np.int64)
-        self.k = 0  # the number of finished episodes
+        self.believe(self.prior)
         self._planner = Replanner()
         self._values: Floats = np.zeros(task.states)
 
     def plan(self, state: int) -> Plan:
         """Draw models, and find the fixed point of the optimistic operator on their mean."""
-        return self.optimistic()._replace(stop_after_visits=1 + self.visits // 2, stop_after_goals=1 + self.k // 10)
-
-    def observe(self, steps: Steps) -> None:
-        """Learn, and count visits and episodes."""
-        self.belief.update(steps)
-        count_visits(steps, self.visits)
-        self.k += int(np.count_nonzero(steps.reached))
-
-    def mean_model(self) -> SSP:
-        """Return the mean of the posterior, on the transitions that were seen; its optimal policy is deployed."""
-        return self.belief.seen_mean()
+        return self.optimistic()._replace(
+            stop_after_visits=1 + self.visits // 2, stop_after_goals=1 + (self.k - 1) // 10
+        )
 
     def levels(self) -> tuple[Floats, Floats]:
         """Return f and g for each pair, ``[S, A]``; g is 0 where all possible successors are known."""
         N, N_s = self.visits + 1.0, self.visits.sum(axis=1, keepdims=True) + 1.0
-        ratio = np.sqrt((self.k + 1.0) * N_s) / (SHARE * N)
-        # A belief over one support has it as an attribute: the prior knows what is possible.
-        open_rows = unknown_pairs(self.task) & (not hasattr(self.belief, "indptr"))
+        ratio = np.sqrt(self.k * N_s) / (SHARE * N)
+        open_rows = unknown_pairs(self.task) & (not self.belief.knows_support)
         return np.log1p(ratio), np.where(open_rows, np.log1p(ratio / N), 0.0)
 
     def optimistic(self) -> Plan:
@@ -175,35 +164,42 @@ def lowest_rows(
     """Return, for each row, the q with KL(p, q) <= radius that has the smallest mean of the values.
 
     The goal, the last entry of its row, then gets some mass on top. With d the values above the smallest one of the
-    row, q = p / (d + t) / sum, and KL(p, q) falls in t. By Hoeffding's lemma it is at most (max d / t)²/8, which gives
-    the upper end of the bisection, in log t.
+    row, q = p / (d + t) / sum, and KL(p, q) falls in x = log t. By Hoeffding's lemma it is at most (max d / t)²/8,
+    which gives the upper end of the interval in which Newton's method, with bisection as a guard, finds the root.
     """
     lowest = p.copy()
     for row in range(len(indptr) - 1):
-        first, end = indptr[row], indptr[row + 1]
+        first, end, radius = indptr[row], indptr[row + 1], radii[row]
         smallest, largest = np.inf, -np.inf
         for entry in range(first, end):
             if p[entry] > 0.0:
                 smallest = min(smallest, values[successors[entry]])
                 largest = max(largest, values[successors[entry]])
         # Where a dead end is possible, every q has the mean infinity.
-        if radii[row] > 0.0 and largest < np.inf and largest - smallest > 1e-12 * largest:
-            high = math.log((largest - smallest) / math.sqrt(8.0 * radii[row]))
+        if radius > 0.0 and largest < np.inf and largest - smallest > 1e-12 * largest:
+            high = math.log((largest - smallest) / math.sqrt(8.0 * radius))
             low = high - 80.0
-            for _ in range(BISECTIONS):
-                middle = 0.5 * (low + high)
-                t = math.exp(middle)
-                logarithms, total = 0.0, 0.0
+            x = high
+            for _ in range(ROOT_STEPS):
+                t = math.exp(x)
+                logarithms, total, squares = 0.0, 0.0, 0.0
                 for entry in range(first, end):
                     if p[entry] > 0.0:
-                        above = values[successors[entry]] - smallest + t
-                        logarithms += p[entry] * math.log(above)
-                        total += p[entry] / above
-                if logarithms + math.log(total) > radii[row]:
-                    low = middle
+                        inverse = 1.0 / (values[successors[entry]] - smallest + t)
+                        logarithms -= p[entry] * math.log(inverse)
+                        total += p[entry] * inverse
+                        squares += p[entry] * inverse * inverse
+                excess = logarithms + math.log(total) - radius
+                if abs(excess) <= 1e-10 * radius:
+                    break
+                if excess > 0.0:
+                    low = x
                 else:
-                    high = middle
-            t = math.exp(high)
+                    high = x
+                slope = t * (total - squares / total)
+                step = x - excess / slope if slope < 0.0 else low
+                x = step if low < step < high else 0.5 * (low + high)
+            t = math.exp(x)
             total = 0.0
             for entry in range(first, end):
                 if p[entry] > 0.0:

@@ -65,8 +65,29 @@ LOOSE = 0.01  # the tolerance of planning in the first episode of a large world
 DIRICHLET_STATES = 50  # up to this many states, the default prior is the paper's
 
 
+class BeliefAgent(Agent):
+    """An agent with a belief about the kernel, the visits n_t(s, a) and the current episode k."""
+
+    def believe(self, prior: Prior) -> None:
+        """Start from a prior."""
+        self.belief = prior.belief(self.task)
+        self.visits: Int64s = np.zeros(self.task.costs.shape, dtype=np.int64)
+        self.k = 1
+
+    def observe(self, steps: Steps) -> None:
+        """Update the belief by Bayes' rule, and n_t and k as far as they have come."""
+        self.belief.update(steps)
+        pairs = steps.states * self.visits.shape[1] + steps.actions
+        self.visits += np.bincount(pairs, minlength=self.visits.size).reshape(self.visits.shape)
+        self.k += int(np.count_nonzero(steps.reached))
+
+    def mean_model(self) -> SSP:
+        """Return the mean of the posterior, on the transitions that were seen; its optimal policy is deployed."""
+        return self.belief.seen_mean()
+
+
 @register("psrl")
-class PSRL(Agent):
+class PSRL(BeliefAgent):
     """Posterior sampling with the epochs of the paper. It needs the prior and nothing else."""
 
     prior: Prior | None = None
@@ -96,9 +117,7 @@ class PSRL(Agent):
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Lines 1 and 2."""
         super().begin(task, rng)
-        self.belief = self.prior_in(task).belief(task)
-        self.visits: Int64s = np.zeros(task.costs.shape, dtype=np.int64)  # n_t(s, a)
-        self.k = 1  # the current episode
+        self.believe(self.prior_in(task))
         self.k_start = 0  # k_{t_l}, the episode in which the current epoch began
         floor = cost_floor(task) if self.perturb_costs is True else float(self.perturb_costs)
         self._cost_floor = floor
@@ -120,16 +139,6 @@ class PSRL(Agent):
         K_previous = self.k - self.k_start
         self.k_start = self.k
         return self.draw()._replace(stop_after_visits=self.visits + 1, stop_after_goals=K_previous + 1)
-
-    def observe(self, steps: Steps) -> None:
-        """Line 11, and n_t and k as far as they have come."""
-        self.belief.update(steps)
-        count_visits(steps, self.visits)
-        self.k += int(np.count_nonzero(steps.reached))
-
-    def mean_model(self) -> SSP:
-        """Return the mean of the posterior, on the transitions that were seen; its optimal policy is deployed."""
-        return self.belief.seen_mean()
 
     def draw(self) -> Plan:
         """Line 9: draw theta from the posterior and solve it, again if it is outside the prior's support."""
@@ -183,9 +192,3 @@ class PSRL(Agent):
 def cost_floor(task: Task) -> float:
     """Return the epsilon of Theorem 2, (S² A / K)^(2/3)."""
     return float((task.states**2 * task.actions / task.episodes) ** (2.0 / 3.0))
-
-
-def count_visits(steps: Steps, visits: Int64s) -> None:
-    """Add the steps to n_t(s, a)."""
-    pairs = steps.states * visits.shape[1] + steps.actions
-    visits += np.bincount(pairs, minlength=visits.size).reshape(visits.shape)
