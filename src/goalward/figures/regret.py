@@ -10,6 +10,7 @@ Guides show how sqrt(K) and log(K) grow, from a point of one of the lines on.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import numpy as np
@@ -33,8 +34,6 @@ from goalward.results.summary import SweepRow, sweep_rows
 from goalward.settings import Confidence
 
 Axis = Literal["linear", "log"]
-Bounds = tuple[Floats, Floats, Floats, Floats]
-"""The points of a line, its heights, and the ends of its band."""
 NamedLine = tuple[str, str, Floats, Floats]
 """The name of a line, its colour, its points and heights."""
 GUIDE = "#666666"
@@ -100,7 +99,12 @@ def line_look(style: LineStyle) -> dict[str, Any]:
 
 
 def draw_panel(
-    panel: Axes, cells: list[CellResults], bands: list[Bounds], styles: dict[str, LineStyle], measure: str, axes: str
+    panel: Axes,
+    cells: list[CellResults],
+    bands: Iterable[tuple[Floats, ...]],
+    styles: dict[str, LineStyle],
+    measure: str,
+    axes: str,
 ) -> dict[str, tuple[Floats, Floats]]:
     """Draw a line for each agent; return the lines, as points and heights."""
     lines = {}

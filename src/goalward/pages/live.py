@@ -124,8 +124,6 @@ class RequestHandler(BaseHTTPRequestHandler):
     """Answers requests for the page and for its updates."""
 
     server: LiveServer
-    server_version = "goalward"
-    sys_version = ""
     timeout = SECONDS_TO_WAIT
 
     def handle(self) -> None:

@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 
 from goalward import __version__
-from goalward.agents.base import CAVEAT
 from goalward.arrays import Floats, Int64s
 from goalward.continuous.task import ContinuousPlan, TaskSpec
 from goalward.figures.styles import LineStyle, agent_styles
@@ -100,7 +99,6 @@ def agent_facts(label: str, style: LineStyle, agent: Any, truncation: str) -> di
         "about": inspect.cleandoc(type(agent).__doc__ or "").partition("\n")[0],
         "settings": {name: str(value) for name, value in agent.settings().items()},
         "notes": {name: str(value) for name, value in agent.notes().items()},
-        "caveat": str(agent.notes().get(CAVEAT, "")),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +13,7 @@ import numpy as np
 from goalward import __version__
 from goalward.acting.stop_conditions import Ended
 from goalward.errors import FileError, SettingError
-from goalward.figures.styles import LineStyle, agent_styles
+from goalward.figures.styles import agent_styles
 from goalward.figures.symbols import CAUSES
 from goalward.pages.page import Block, Page
 from goalward.results.curves import band, band_text, regime_of
@@ -91,7 +91,7 @@ def study_content(results: Results, level: float) -> dict[str, Any]:
         "stored": results.count()[0],
         "problems": problems(results),
         "curves": ", ".join(filter(None, [band_text(results, level), regime_of(results)])),
-        "colours": {label: style.page_colour for label, style in styles_of(results)},
+        "colours": {label: style.page_colour for label, style in agent_styles(results.algorithms().items()).items()},
         "summaries": [
             (world, max(cell.cell.episodes for cell in cells), summary_of(summary, world))
             for world, cells in results.worlds().items()
@@ -105,14 +105,11 @@ def study_content(results: Results, level: float) -> dict[str, Any]:
     }
 
 
-def styles_of(results: Results) -> Iterable[tuple[str, LineStyle]]:
-    return agent_styles(results.algorithms().items()).items()
-
-
 def study_document(block: Block, results: Results, level: float, points: int, curves: int) -> dict[str, Any]:
     """Return the curves of one study, with at most `points`, and `curves` of single runs, for each cell."""
+    styles = agent_styles(results.algorithms().items())
     return {
-        "agents": [{"label": label, "style": style.document} for label, style in styles_of(results)],
+        "agents": [{"label": label, "style": style.document} for label, style in styles.items()],
         "worlds": [
             {
                 "name": world,

@@ -63,7 +63,10 @@ def watch(*runs: Run, labels: Sequence[str] | None = None, world: str = "") -> P
     if not 1 <= len(runs) <= 2 or not all(isinstance(run, Run) for run in runs):
         raise SettingError(f"watch takes one run or two, as gw.learn returns them; these are {list(runs)!r}")
     first = runs[0]
-    if not all(same_world(run, first) for run in runs[1:]):
+    tasks: list[Any] = [run.agent.task for run in runs]
+    origin = getattr(tasks[0], "origin", None)
+    alike = tasks[0].is_like(tasks[-1]) and getattr(tasks[-1], "origin", None) == origin
+    if not alike or first.world != runs[-1].world:
         raise SettingError("the two runs are in different worlds; only runs in the same world can be compared")
     names = run_labels([run.agent.name for run in runs]) if labels is None else list(labels)
     if len(set(names)) != len(runs):
@@ -78,13 +81,6 @@ def watch(*runs: Run, labels: Sequence[str] | None = None, world: str = "") -> P
     facts = run_facts("watch", names, name, first.seed, first.episodes)
     document = watch_document(block, facts, first.world, replays, [run.truncation for run in runs])
     return Page("watch", document["title"], document, block)
-
-
-def same_world(run: Run, other: Run) -> bool:
-    """Return whether two runs are in the same world."""
-    task: Any = run.agent.task
-    origins = [getattr(each.agent.task, "origin", None) for each in (run, other)]
-    return bool(task.is_like(other.agent.task)) and run.world == other.world and origins[0] == origins[1]
 
 
 def run_labels(names: Sequence[str]) -> list[str]:

@@ -14,7 +14,7 @@ export class AgentsPage extends Page {
   }
 
   notes(notesOf) {
-    const notes = this.agents.flatMap((agent) => [...(agent.caveat ? [`${agent.label}: ${agent.caveat}.`] : []), ...notesOf(agent)]);
+    const notes = this.agents.flatMap((agent) => [...(agent.notes.caveat ? [`${agent.label}: ${agent.notes.caveat}.`] : []), ...notesOf(agent)]);
     const warnings = this.agents.filter((agent) => agent.truncation).map((agent) => `The run of ${agent.label} was cut off: ${agent.truncation}.`);
     return el("ul", { class: "notes", hidden: !notes.length && !warnings.length },
       warnings.map((note) => el("li", { class: "warning" }, note)), notes.map((note) => el("li", {}, note)));
