@@ -113,9 +113,9 @@ def reproduce(folder: Path, quick: bool) -> list[Row]:
 
 
 def long_runs(runs: int) -> str:
-    # UC-SSP needs about a second for 30,000 episodes.
+    # UC-SSP needs about a second for 15,000 episodes.
     entries = '[[worlds]]\nworld = "grid-world"\n[[agents]]\nagent = "uc-ssp"\n'
-    return f'name = "long"\nruns = {runs}\nepisodes = 30_000\n{entries}'
+    return f'name = "long"\nruns = {runs}\nepisodes = 15_000\n{entries}'
 
 
 def long(folder: Path, quick: bool) -> list[Row]:
@@ -249,12 +249,11 @@ def main() -> None:
             rows = PARTS[part](Path(folder), options.quick)
         sections[part] = f"\n{machine()}\n\n{table(HEADS, [list(one) for one in rows])}\n\n"
         print(sections[part])
-    if not options.quick:
-        body = "".join(f"## {part}\n{sections[part]}" for part in PARTS if part in sections)
-        RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(
-            f"# Experiments\n\nWritten by `make bench-experiments`.\n\n{body.rstrip()}\n", encoding="utf-8"
-        )
+        if not options.quick:
+            body = "".join(f"## {name}\n{sections[name]}" for name in PARTS if name in sections)
+            RESULTS.parent.mkdir(exist_ok=True)
+            text = f"# Experiments\n\nWritten by `make bench-experiments`.\n\n{body.rstrip()}\n"
+            RESULTS.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

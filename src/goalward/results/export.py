@@ -40,18 +40,17 @@ class ListedRun(NamedTuple):
     document: dict[str, Any]
     values: dict[str, Any]
 
-    def fact(self, section: str, name: str) -> Any:
-        """Return a value of the document, if it has it."""
-        part = self.document.get(section)
-        return part.get(name) if isinstance(part, dict) else None
-
 
 def value_of(measure: str) -> Callable[[ListedRun], Any]:
     return lambda run: run.values.get(measure)
 
 
 def fact(section: str, name: str) -> Callable[[ListedRun], Any]:
-    return lambda run: run.fact(section, name)
+    def of(run: ListedRun) -> Any:
+        part = run.document.get(section)
+        return part.get(name) if isinstance(part, dict) else None
+
+    return of
 
 
 COLUMNS: dict[str, tuple[str, Callable[[ListedRun], Any]]] = {
