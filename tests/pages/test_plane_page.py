@@ -13,7 +13,8 @@ from goalward.agents import AggregatedPSRL, ContinuousPSRL
 from goalward.cli import main
 from goalward.continuous.task import ContinuousPlan
 from goalward.errors import SettingError
-from goalward.pages.planes import grid_of, on_planes
+from goalward.pages.page import Block
+from goalward.pages.planes import values_document
 
 FIELD = gw.ContinuousTask(
     [0.0, 0.0], [1.0, 2.0], ["right", "up"],
@@ -98,18 +99,24 @@ def test_planes_of_more_dimensions_are_means_over_the_others():
     table = rng.random((2, 3, 4))
     points = np.array([[i, 10.0 * j, 0.5 * k] for i in range(2) for j in range(3) for k in range(4)])
     kept = rng.random(len(points)) < 0.8
-    axes, places = grid_of(points[kept])
-    assert [len(axis) for axis in axes] == [2, 3, 4]
-    plan = ContinuousPlan(lambda x, u: 0, lambda x, a: False, points=points[kept], values=table.ravel()[kept])
+
+    def drawn(points, values):
+        block = Block()
+        plan = ContinuousPlan(lambda x, u: 0, lambda x, a: False, points=points, values=values)
+        document = values_document(block, [plan], [(0, 1), (1, 2)], 1000)
+        return document and (document, [np.frombuffer(content, "<f4") for content in block.contents])
+
+    document, planes = drawn(points[kept], table.ravel()[kept])
+    assert document["axes"] == [[0, 1], [0, 10, 20], [0, 0.5, 1, 1.5]]
     expected = np.where(kept.reshape(2, 3, 4), table, np.nan)
-    planes = on_planes(plan, [2, 3, 4], places, [(0, 1), (1, 2)])
-    np.testing.assert_allclose(planes[0].reshape(2, 3), np.nanmean(expected, axis=2))
+    np.testing.assert_allclose(planes[0].reshape(2, 3), np.nanmean(expected, axis=2), rtol=1e-6)
     for j in range(3):
         for k in range(4):
             both = expected[:, j, k][~np.isnan(expected[:, j, k])]
-            assert planes[1].reshape(3, 4)[j, k] == pytest.approx(both.mean() if len(both) else np.nan, nan_ok=True)
+            mean = both.mean() if len(both) else np.nan
+            assert planes[1].reshape(3, 4)[j, k] == pytest.approx(mean, rel=1e-6, nan_ok=True)
     # Points that form no grid have no picture.
-    assert grid_of(rng.random((20, 2))) is None
+    assert drawn(rng.random((20, 3)), np.ones(20)) is None
 
 
 def test_a_line_is_drawn_over_time(visit, tmp_path):

@@ -85,8 +85,7 @@ def plan_figure(world: SSP, shares: Floats, values: Floats | None, visits: Int64
     usual = action_shares(np.where(counts > 0, visits.argmax(axis=1), -1), world.actions)
     least = float(np.nanmin(seen, initial=max(counts.max(initial=0), 1)))
     scale = LogNorm(least, max(float(counts.max(initial=0)), 2.0 * least))
-    texts = [f"{count:,}" for count in counts]
-    played = Layer("visits and most frequent action", seen, scale, texts, usual, "visits")
+    played = Layer("visits and most frequent action", seen, scale, [f"{count:,}" for count in counts], usual, "visits")
     figure = draw_layers(world, [plan, played], legend_entries(world, values))
     figure.suptitle(mathtext(title))
     return figure

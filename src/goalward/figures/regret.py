@@ -77,9 +77,7 @@ def regret_figure(
         if (axes == "log" if guides is None else guides) and measure in REGRETS:
             ends += draw_guides(panel, list(lines.values()), axes == "log")
         name_lines(panel, ends)
-        panel.set_title(mathtext(world))
-        panel.set_ylabel(LABELS[measure])
-        panel.set_xlabel("episode")
+        panel.set(title=mathtext(world), xlabel="episode", ylabel=LABELS[measure])
     for panel in panels[len(worlds) :]:
         panel.set_visible(False)
     handles = [] if direct else [Line2D([], [], label=names[agent], **line_look(styles[agent])) for agent in styles]

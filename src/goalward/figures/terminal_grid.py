@@ -34,14 +34,7 @@ def layout_of(ssp: SSP) -> GridLayout:
 def grid_text(ssp: SSP, values: Floats, policy: Int64s, *, width: int = 100) -> str | None:
     """Return a picture with the value and the action of every state in its cell, and its legend.
 
-    None if not even arrows fit.
-
-    Parameters
-    ----------
-    values, policy
-        One number and one action for each state; the action -1 stands for none.
-    width
-        The number of characters in a line.
+    The action -1 stands for none. A line has at most `width` characters; None if not even arrows fit.
     """
     layout = layout_of(ssp)
     if layout.columns > width or layout.rows > MOST_ROWS:

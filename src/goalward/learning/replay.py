@@ -27,7 +27,6 @@ from goalward.acting.stop_conditions import NEVER, Ended
 from goalward.agents.base import Learner, OnlineAgent
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.beliefs.dirichlet import DirichletBelief
-from goalward.errors import SettingError
 from goalward.ssp.model import SSP
 
 MOST_FRAMES = 600
@@ -142,8 +141,6 @@ class Recorder:
 
     def begin(self, agent: Learner, task: Task, gaps: Floats | None, optimal_value: float) -> None:
         """Begin a run; the optimum is None and NaN if the true model is not known."""
-        if not isinstance(task, Task):
-            raise SettingError("a recorder is for worlds with finitely many states; use keep_plans and keep_steps")
         self.agent, self.task, self.optimal_value = agent, task, optimal_value
         self.online = agent if isinstance(agent, OnlineAgent) else None
         self.gap_table = np.full(task.costs.shape, np.nan) if gaps is None else gaps

@@ -123,11 +123,13 @@ def values_document(
     block: Block, plans: Sequence[ContinuousPlan], planes: Sequence[tuple[int, ...]], room: int
 ) -> dict[str, Any] | None:
     """Return the values of every n-th plan on each plane, with the smallest n that fits; None if plans have none."""
-    grid = None if not plans else grid_of(plans[0].points)
-    if grid is None or any(plan.values is None or plan.points is not plans[0].points for plan in plans):
+    points = plans[0].points if plans else None
+    if points is None or any(plan.values is None or plan.points is not points for plan in plans):
         return None
-    axes, indices = grid
+    axes, indices = zip(*(np.unique(column, return_inverse=True) for column in points.T), strict=True)
     shape = [len(axis) for axis in axes]
+    if math.prod(shape) > 4 * len(points):  # they form no grid
+        return None
     size = sum(math.prod(shape[axis] for axis in plane) for plane in planes)
     every = max(1, math.ceil(len(plans) * size / room))
     shown = [on_planes(plan, shape, indices, planes) for plan in plans[::every]]
@@ -148,13 +150,3 @@ def on_planes(
     hidden = [tuple(axis for axis in range(len(shape)) if axis not in plane) for plane in planes]
     with np.errstate(invalid="ignore"):
         return [(values.sum(axis=axes, where=known) / known.sum(axis=axes)).ravel() for axes in hidden]
-
-
-def grid_of(points: Floats | None) -> tuple[list[Floats], tuple[Int64s, ...]] | None:
-    """Return the coordinates on each axis and the index of each point on each axis; None if the points form no grid."""
-    if points is None or not len(points):
-        return None
-    axes = [np.unique(points[:, axis], return_inverse=True) for axis in range(points.shape[1])]
-    if math.prod(len(coordinates) for coordinates, _ in axes) > 4 * len(points):
-        return None
-    return [coordinates for coordinates, _ in axes], tuple(indices.astype(np.int64) for _, indices in axes)
