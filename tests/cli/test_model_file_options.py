@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from goalward import SSP, Solution
 from goalward.cli import main
 
 SAMPLES = Path(__file__).parents[1] / "interchange" / "samples"
@@ -60,7 +59,8 @@ def test_values_and_policy_are_written(capsys: pytest.CaptureFixture[str], tmp_p
     code, printed, _ = run(capsys, "solve", file, "--cost", "cost", "--out", str(out))
     assert code == 0
     assert printed.endswith(f"\nwritten: {out}\n")
-    assert Solution.load(out, SSP.load(file, cost="cost")).values == pytest.approx([10, 13, 20 / 3, 10 / 3])
+    rows = [line.split(",") for line in out.read_text().splitlines()[1:]]
+    assert [float(row[2]) for row in rows] == pytest.approx([10, 13, 20 / 3, 10 / 3])
 
 
 def test_a_file_that_takes_no_policy_is_refused_before_solving(capsys: pytest.CaptureFixture[str]) -> None:

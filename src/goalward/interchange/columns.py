@@ -37,20 +37,18 @@ class Source:
     table
         The path of a ``.csv`` or ``.parquet`` file, a mapping of columns, or a table that Arrow knows: one of pyarrow,
         or a data frame of pandas or polars.
-    numbers
-        The columns of numbers that are read, if they are there.
     """
 
-    def __init__(self, table: Any, numbers: Sequence[str] = NUMBERS):
+    def __init__(self, table: Any):
         self.path = Path(table) if isinstance(table, str | Path) else None
         if self.path is None:
             self.table, columns = from_memory(table)
         else:
             check_regular(self.path)
             read = from_parquet if self.path.suffix == ".parquet" else from_csv
-            self.table, columns = read(self.path, numbers)
+            self.table, columns = read(self.path)
         self.header = list(columns)
-        repeated = next((name for name in (*NAMES, *numbers) if columns.count(name) > 1), None)
+        repeated = next((name for name in (*NAMES, *NUMBERS) if columns.count(name) > 1), None)
         if repeated is not None:
             raise ShapeError(f"the table has two columns {repeated!r}; keep one")
         self.rows = int(self.table.num_rows)
@@ -80,9 +78,9 @@ class Source:
         """Return whether there is such a column."""
         return column in self.header
 
-    def names(self, column: str, empty: str | None = None) -> tuple[Int32s, list[str]]:
-        """Return a column of names as numbers, and the name of each number; `empty` stands for missing names."""
-        values = self.column(column) if empty is None else self.table.column(column)
+    def names(self, column: str) -> tuple[Int32s, list[str]]:
+        """Return a column of names as numbers, and the name of each number."""
+        values = self.column(column)
         self.table = self.table.drop_columns([column])  # a large table is not held twice
         encoded = pa.types.is_dictionary(values.type)
         kind = values.type.value_type if encoded else values.type
@@ -90,8 +88,7 @@ class Source:
             raise ShapeError(f"the column {column!r} has type {kind}; names are texts or integers")
         values = (values if encoded else values.dictionary_encode()).unify_dictionaries().combine_chunks()
         names = [str(value) for value in values.dictionary.to_pylist()]
-        codes = np.asarray(values.indices.fill_null(len(names))).astype(np.int32, copy=False)
-        return codes, names if empty is None else [*names, empty]
+        return np.asarray(values.indices).astype(np.int32, copy=False), names
 
     def floats(self, column: str) -> Floats:
         """Return a column of numbers."""
@@ -133,13 +130,13 @@ def from_memory(table: Any) -> tuple[Any, list[str]]:
     return values, values.column_names
 
 
-def from_parquet(path: Path, numbers: Sequence[str]) -> tuple[Any, list[str]]:
+def from_parquet(path: Path) -> tuple[Any, list[str]]:
     try:
         with parquet.ParquetFile(path) as file:
             if file.metadata.num_rows > MOST_ROWS:
                 raise FileError(f"has {file.metadata.num_rows:,} rows; no more than {MOST_ROWS:,} are read")
             columns = file.schema_arrow.names
-            table = file.read(columns=[name for name in columns if name in (*NAMES, *numbers)])
+            table = file.read(columns=[name for name in columns if name in (*NAMES, *NUMBERS)])
             table.validate(full=True)  # reading does not notice names that are not UTF-8
             return table, columns
     except OSError as error:
@@ -150,7 +147,7 @@ def from_parquet(path: Path, numbers: Sequence[str]) -> tuple[Any, list[str]]:
         raise FileError(f"damaged, or no Parquet file ({first_line(error)}); write it again") from None
 
 
-def from_csv(path: Path, numbers: Sequence[str]) -> tuple[Any, list[str]]:
+def from_csv(path: Path) -> tuple[Any, list[str]]:
     """Read a CSV file: the first line names the columns, which are separated by commas."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
@@ -159,7 +156,7 @@ def from_csv(path: Path, numbers: Sequence[str]) -> tuple[Any, list[str]]:
         raise FileError(f"{error.strerror or error}") from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise FileError(f"is not a CSV file in UTF-8 ({error})") from None
-    types = dict.fromkeys(NAMES, pa.dictionary(pa.int32(), pa.string())) | dict.fromkeys(numbers, pa.float64())
+    types = dict.fromkeys(NAMES, pa.dictionary(pa.int32(), pa.string())) | dict.fromkeys(NUMBERS, pa.float64())
     convert = arrow_csv.ConvertOptions(
         column_types=types,
         include_columns=[column for column in dict.fromkeys(header) if column in types] or None,

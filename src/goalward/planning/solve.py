@@ -95,19 +95,6 @@ class Solution:
 
         write_solution(Path(path), self.ssp, self)
 
-    @classmethod
-    def load(cls, path: str | Path, ssp: SSP) -> Solution:
-        """Read the solution of the model `ssp` from a file that `save` wrote to `path`.
-
-        The bounds are those of the file. Pass the solution to `solve` as its start to have them proved.
-        """
-        from goalward.interchange.solutions import read_numbers
-
-        values, policy, lower, upper = read_numbers(Path(path), ssp)
-        inside = (upper > 0.0) & (upper < np.inf)
-        width = float((1.0 - lower[inside] / upper[inside]).max(initial=0.0))
-        return cls(values, policy, lower, upper, f"read from {Path(path).name}", 0, width, ssp)
-
     def _repr_html_(self) -> str:
         """Return the solution as a notebook shows it: the first states."""
         ssp = self.ssp
