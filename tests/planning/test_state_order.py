@@ -13,7 +13,7 @@ import goalward as gw
 from goalward import SSP, worlds
 from goalward.planning.reduction import Reduction
 from goalward.planning.state_order import LIKELY, likely_distances, sort_ties
-from goalward.ssp.graph import state_starts, sure_states
+from goalward.ssp.graph import sure_states
 from strategies import models
 
 
@@ -133,5 +133,5 @@ def test_ties() -> None:
         kernel[names[2 * level + 1], 0, [near, names[2 * level]]] = 0.5
     ssp = SSP.from_dense(kernel, np.ones((2 * depth, 1)))
     distance, order, _ = sure_states(ssp, ssp.available)
-    sort_ties(state_starts(ssp), ssp.successors, np.zeros(2 * depth, dtype=np.int32), distance, order)
+    sort_ties(ssp.state_starts, ssp.successors, np.zeros(2 * depth, dtype=np.int32), distance, order)
     assert order.tolist() == names.tolist()

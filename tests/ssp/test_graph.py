@@ -14,7 +14,7 @@ from scipy.sparse import csgraph
 import goalward as gw
 from goalward import SSP
 from goalward.errors import PrecisionError
-from goalward.ssp.graph import ALL_ENTRIES, number_components, state_starts, zero_cost_components
+from goalward.ssp.graph import ALL_ENTRIES, number_components, zero_cost_components
 from oracles import Exact
 from strategies import models
 
@@ -109,7 +109,7 @@ def test_number_components(successors: int) -> None:
         np.put_along_axis(kernel.reshape(80, 41), targets, 1.0, axis=1)
         ssp = SSP.from_dense(kernel / kernel.sum(axis=2, keepdims=True), np.ones((40, 2)))
         label = np.empty(40, dtype=np.int32)
-        components, cyclic = number_components(state_starts(ssp), ssp.successors, ALL_ENTRIES, label)
+        components, cyclic = number_components(ssp.state_starts, ssp.successors, ALL_ENTRIES, label)
         source = np.repeat(np.arange(80), np.diff(ssp.indptr)) // 2
         inner = ssp.successors < 40
         graph = sparse.csr_array((np.ones(inner.sum()), (source[inner], ssp.successors[inner])), shape=(40, 40))

@@ -31,7 +31,6 @@ from goalward.ssp.graph import (
     find_end_components,
     find_sure_states,
     predecessors_of,
-    state_starts,
     strong_components,
     sure_states,
 )  # fmt: skip
@@ -100,7 +99,7 @@ class FreeStates(NamedTuple):
     @classmethod
     def of(cls, ssp: SSP, usable: Bools, component: Int32s, predecessors: Predecessors, reduced: Int32s) -> FreeStates:
         """Find what costs nothing; states that reach the goal for nothing become one with it in `reduced`."""
-        rows, first = np.empty_like(usable), state_starts(ssp)
+        rows, first = np.empty_like(usable), ssp.state_starts
         loop, actions = np.empty(ssp.states, dtype=np.int32), np.empty(ssp.states, dtype=np.int64)
         loops = INTERRUPTED
         while loops == INTERRUPTED:

@@ -15,7 +15,7 @@ import numpy as np
 from goalward.arrays import Bools, Int32s, UInt32s
 from goalward.jit import ONE, kernel, uint32, uint64
 from goalward.ssp.checks import ModelArrays
-from goalward.ssp.graph import Predecessors, list_predecessors, predecessors_of, state_starts
+from goalward.ssp.graph import Predecessors, list_predecessors, predecessors_of
 from goalward.ssp.model import SSP
 
 GOAL = -1  # the reduced number of the goal, and of the states that reach it for nothing
@@ -35,7 +35,7 @@ def order_states(
         likely_distances(ssp, usable, distance, order)
     order = sort_by_component(order, component, components)
     if cyclic > 0:
-        sort_ties(state_starts(ssp), ssp.successors, component, distance, order)
+        sort_ties(ssp.state_starts, ssp.successors, component, distance, order)
     return order
 
 
@@ -65,7 +65,7 @@ def likely_distances(ssp: SSP, usable: Bools, distance: Int32s, order: Int32s) -
         return
     if distance[order[-1]] == 1 and not likely[ssp.successors == ssp.goal].any():
         return  # no likely step leads to the goal, so all states would be at distance one again
-    along_likely = list_predecessors(state_starts(ssp), ssp.successors, likely)
+    along_likely = list_predecessors(ssp.state_starts, ssp.successors, likely)
     along_all = predecessors_of(ssp, usable)
     search_back(along_likely, along_all, distance, order)
 

@@ -100,12 +100,7 @@ def predecessors_of(ssp: SSP, rows: Bools, successors: Int32s | None = None) -> 
     """Return the predecessors of each state along the given rows; `successors` may replace those of the model."""
     targets = ssp.successors if successors is None else successors
     entries = ALL_ENTRIES if rows is ssp.available else np.repeat(rows.reshape(-1), np.diff(ssp.indptr))
-    return lightly(list_predecessors, len(targets))(state_starts(ssp), targets, entries)
-
-
-def state_starts(ssp: SSP) -> UInt32s:
-    """Return the first entry of each state, and the number of entries."""
-    return ssp.indptr[:: ssp.actions].astype(np.uint32)
+    return lightly(list_predecessors, len(targets))(ssp.state_starts, targets, entries)
 
 
 def sure_states(
@@ -139,7 +134,7 @@ def zero_cost_components(ssp: SSP, rows: Bools) -> tuple[Int32s, int]:
     loop = np.full(ssp.states, -1, dtype=np.int32)
     if not costless.any():
         return loop, 0
-    first, predecessors, component = state_starts(ssp), predecessors_of(ssp, costless), strong_components(ssp)[0]
+    first, predecessors, component = ssp.state_starts, predecessors_of(ssp, costless), strong_components(ssp)[0]
     count = INTERRUPTED
     while count == INTERRUPTED:
         count = find_end_components(first, ssp.indptr, ssp.successors, costless, predecessors, component, loop)
@@ -150,7 +145,7 @@ def strong_components(ssp: SSP) -> tuple[Int32s, int, int]:
     """Return the strong component of each state, how many there are, and how many states lie on cycles."""
     component, count, cyclic = np.empty(ssp.states, dtype=np.int32), INTERRUPTED, 0
     while count == INTERRUPTED:
-        count, cyclic = number_components(state_starts(ssp), ssp.successors, ALL_ENTRIES, component)
+        count, cyclic = number_components(ssp.state_starts, ssp.successors, ALL_ENTRIES, component)
     return component, count, cyclic
 
 

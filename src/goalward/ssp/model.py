@@ -38,7 +38,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from goalward.arrays import Bools, Floats, Int32s, Int64s
+from goalward.arrays import Bools, Floats, Int32s, Int64s, UInt32s
 from goalward.errors import FileError, ModelError, SettingError, ShapeError, StateError
 from goalward.settings import checked_number
 from goalward.ssp import checks
@@ -273,6 +273,11 @@ class SSP(StatesAndActions, ShownAsFacts):
         mask: Bools = (self.indptr[1:] > self.indptr[:-1]).reshape(self.costs.shape)
         mask.flags.writeable = False
         return mask
+
+    @cached_property
+    def state_starts(self) -> UInt32s:
+        """The first entry of each state in `successors`, and the number of entries."""
+        return self.indptr[:: self.actions].astype(np.uint32)
 
     @property
     def arrays(self) -> ModelArrays:
