@@ -57,7 +57,7 @@ def cpu_seconds(command: list[str], cache: str) -> float:
             arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment, check=True, cwd=folder
         )
     after = os.times()
-    return after.children_user + after.children_system - before.children_user - before.children_system
+    return max(0.0, after.children_user + after.children_system - before.children_user - before.children_system)
 
 
 def starts_table() -> str:

@@ -108,7 +108,7 @@ class Registry(Generic[Entry]):
             names = versions | {full: full for full in self.entries}
             if isinstance(name, str) and name in names:
                 return names[name]
-        raise UnknownNameError(self.kind, name, names)
+        raise UnknownNameError(self.kind, name, versions)
 
     def load(self, name: str) -> None:
         """Import the modules whose listed name is like a name, all of them for the empty name."""

@@ -9,6 +9,8 @@ import io
 import sys
 from collections.abc import Sequence
 
+import typer
+
 # Importing a module registers its verbs; --help lists them in this order.
 from goalward.cli import learn, world, study, paper, installation  # noqa: F401  isort: skip
 from goalward.cli.app import app, one_line
@@ -41,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             check_interrupt()  # A signal that comes while the compiler calls back breaks what is compiled.
         if debug:
             raise
-        print(f"goalward: {message}", file=sys.stderr)
+        typer.echo(f"{typer.style('goalward:', fg='red')} {message}", err=True)  # in colour on a terminal only
         sys.exit(code)
 
 

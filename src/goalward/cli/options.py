@@ -26,25 +26,16 @@ World = Annotated[str, typer.Argument(metavar="WORLD", help=WORLD_HELP)]
 OptionalWorld = Annotated[str | None, typer.Argument(metavar="[WORLD]", help=WORLD_HELP)]
 Settings = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="NAME=VALUE",
-        help="A setting, such as rows=5; for a model file an option of SSP.load: normalize=true. Can be repeated.",
-    ),
+    typer.Option("--set", metavar="NAME=VALUE", help="A setting of the world, such as rows=5. Repeatable."),
 ]
 AgentSettings = Annotated[
     list[str] | None,
-    typer.Option(
-        "--agent-set",
-        metavar="NAME=VALUE",
-        help="A setting of the agent, as in a study: delta=0.1, prior={kind='slip'}. Can be repeated.",
-    ),
+    typer.Option("--agent-set", metavar="NAME=VALUE", help="A setting of the agent: prior={kind='slip'}. Repeatable."),
 ]
 AgentName = Annotated[
     str | None,
     typer.Option(
-        "--agent",
-        help="An algorithm (goalward list agents) or a class, a.py:Mine.  [default: psrl, or continuous-psrl]",
+        "--agent", help="An algorithm (goalward list agents), or a.py:Mine.  [default: psrl, continuous-psrl]"
     ),
 ]
 Episodes = Annotated[
@@ -53,8 +44,7 @@ Episodes = Annotated[
 MaxSteps = Annotated[int | None, typer.Option(help="End a run after this many steps.")]
 Picture = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw it: .png, .pdf or .svg.")]
 GiveUpCost = Annotated[
-    float | None,
-    typer.Option(metavar="NUMBER", help="Add an action that gives up: back to the start, at this cost."),
+    float | None, typer.Option(metavar="NUMBER", help="Let the agent give up: back to the start, at this cost.")
 ]
 Goal = Annotated[
     list[str] | None,
@@ -78,17 +68,10 @@ Open = Annotated[bool, typer.Option("--open", help="Show the page in a browser."
 Folder = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder.")]
 StudyName = Annotated[
     str | None,
-    typer.Option(
-        "--study",
-        metavar="NAME[/DESIGN]",
-        help="Which study, if the folder holds several; which design of it. The default is the one run last.",
-    ),
+    typer.Option("--study", metavar="NAME[/DESIGN]", help="Which study or design.  [default: the one run last]"),
 ]
 Workers = Annotated[int | None, typer.Option(help="Number of processes; 1 means only this one.  [default: one a core]")]
-DaskAddress = Annotated[
-    str | None,
-    typer.Option("--dask", metavar="ADDRESS", help="Run on the Dask cluster at this address: tcp://host:8786."),
-]
+DaskAddress = Annotated[str | None, typer.Option("--dask", metavar="ADDRESS", help="A Dask cluster: tcp://host:8786.")]
 Level = Annotated[float, typer.Option(help="The confidence level of the intervals.")]
 Format = Annotated[
     str,
@@ -99,7 +82,4 @@ Format = Annotated[
         help="How to print: csv is the main table; csv and json have all digits, infinite numbers are null in json.",
     ),
 ]
-TableFile = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Also write the tables: .md, .csv, .json, .html, .tex or .txt."),
-]
+TableFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the tables: .md, .csv, .tex, ...")]
