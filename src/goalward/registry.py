@@ -87,6 +87,8 @@ class Registry(Generic[Entry]):
         thing = load_member(str(name))
         if not callable(thing):
             raise SettingError(f"{described(str(name))} is not a class or a function")
+        if self.kind == "prior" and not hasattr(thing, "complete"):
+            raise SettingError(f"{described(str(name))} is not a prior; derive it from goalward.beliefs.Prior")
         return self.enter(str(name), thing if isinstance(thing, type) else checked(thing, self.owner(str(name))))
 
     def code(self, name: object) -> str | None:

@@ -9,6 +9,7 @@ from test_trace import Own
 
 from goalward import hardness, learn, theory, worlds
 from goalward.agents import PSRL
+from goalward.beliefs import FinitePrior
 from goalward.errors import TheoryError
 from goalward.theory.confidence import Coverage
 from goalward.theory.limit import regret_limit
@@ -88,6 +89,14 @@ def test_another_world_is_refused_by_its_digest() -> None:
     theory.report(run, worlds.grid_world())
     with pytest.raises(TheoryError, match="made in a world with digest"):
         theory.report(run, worlds.grid_world(success=0.5))  # costs and start are the same
+
+
+def test_a_regret_that_stopped_growing_has_the_slope_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = worlds.grid_world()
+    run = learn(PSRL(FinitePrior([world])), world, 100, 1, keep_plans=True, keep_steps=True)
+    monkeypatch.setattr(type(run), "gap_regret", property(lambda self: np.full(100, 0.1 + 0.2)))
+    measured = {statement.name: statement.measured for statement in theory.report(run).statements}
+    assert measured["slope of gap regret in log K >= C"] == 0.0
 
 
 def test_several_runs_are_averaged() -> None:

@@ -1,4 +1,4 @@
-"""Runs beside the paper's bounds: six panels, with a thin line for each run and a thick one for their mean."""
+"""Runs beside the paper's bounds: six panels; the mean is a thick line, a few runs are thin lines, many a band."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from goalward.arrays import Floats, Int64s
 from goalward.figures.drawing import finish_axes, new_figure
 from goalward.figures.styles import COLOURS
 from goalward.formatting import mathtext
+from goalward.results.curves import band_of
 from goalward.theory.run_report import Report
 
 PANELS = {
@@ -26,6 +27,7 @@ PANELS = {
     "distance from the empirical rows / radius": {"true_ratio": "true rows", "sampled_ratio": "sampled rows"},
     "L1 distance of sampled from true rows": {"played_pairs": "pairs played", "all_pairs": "all pairs"},
 }
+MOST_LINES = 8
 LOGARITHMIC = ("regret", "epochs", "gap regret in units", "L1 distance of sampled from true rows")
 
 
@@ -49,7 +51,10 @@ def theory_figure(reports: Sequence[Report], title: str) -> Figure:
         panel.set_title(name, fontsize=10)
         panel.set_xlabel("episodes k")
         panel.legend(frameon=False, fontsize=8)
-    runs = "one run" if len(reports) == 1 else f"{len(reports)} runs and their mean"
+    count = len(reports)
+    runs = f"{count} runs and their mean" if count <= MOST_LINES else f"mean of {count} runs with 95 % t-intervals"
+    if count == 1:
+        runs = "one run"
     figure.suptitle(mathtext(f"{title}: {runs}"))
     return figure
 
@@ -65,6 +70,9 @@ def draw(panel: Axes, points: Int64s, numbers: Floats, colour: str, label: str) 
     """Draw the curves of all runs and their mean, unless there is none."""
     if not np.isfinite(numbers).any():
         return
-    if len(numbers) > 1:
+    mean, low, high = band_of(numbers, 0.95)
+    if len(numbers) > MOST_LINES:
+        panel.fill_between(points, low, high, facecolor=(colour, 0.2), linewidth=0.0)
+    elif len(numbers) > 1:
         panel.plot(points, numbers.T, color=colour, linewidth=0.6, alpha=0.35)
-    panel.plot(points, numbers.mean(axis=0), color=colour, linewidth=1.8, label=label)
+    panel.plot(points, mean, color=colour, linewidth=1.8, label=label)

@@ -64,7 +64,7 @@ def bounds_table(store: Store, results: Results) -> Table:
                 "agent": label,
                 "proved": bound,
                 "assumes": assumes,
-                "must_be_told": ", ".join(type(agent).needs) or "nothing",
+                "must_be_told": ", ".join([*type(agent).needs, *["a prior"] * hasattr(agent, "prior")]) or "nothing",
                 "exponent_in_K": max(exponents, key=lambda interval: interval.value, default=None),
                 **{f"in_{setting}": sweeps.get((label, setting)) for setting in settings},
             }
@@ -84,7 +84,7 @@ def proved(agent: Learner) -> tuple[str, str]:
 def study_reports(store: Store, results: Results, runs: int) -> tuple[dict[str, list[Report]], list[str]]:
     """Return the reports of the first complete runs of each cell, by name, and why other cells have none."""
     reports: dict[str, list[Report]] = {}
-    refusals = []
+    refusals: dict[str, list[str]] = {}  # the cells that are refused for the same reason
     for cell in counted("carrying out runs again", "cells", results.cells, len(results.cells)):
         specs = results.design.specs(cell.cell)
         complete = [specs[number] for number in cell.runs[cell.complete][:runs].tolist()]
@@ -94,10 +94,10 @@ def study_reports(store: Store, results: Results, runs: int) -> tuple[dict[str, 
             if complete:
                 reports[name] = [stored_report(store, spec) for spec in complete]
             else:
-                refusals.append(f"{name}: no complete runs are stored")
+                refusals.setdefault("no complete runs are stored", []).append(name)
         except GoalwardError as error:
-            refusals.append(f"{name}: {error}")
-    return reports, refusals
+            refusals.setdefault(str(error), []).append(name)
+    return reports, [f"{', '.join(names)}: {reason}" for reason, names in refusals.items()]
 
 
 def check_agent(store: Store, spec: RunSpec) -> None:

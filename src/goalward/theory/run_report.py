@@ -134,7 +134,9 @@ def report(run: Run, world: SSP | None = None, *, support: Literal["all", "known
         **{name: distance[epoch] for name, distance in concentration(trace).items()},
     }
     late = points >= points[-1] / 10.0
-    slope = float(np.polyfit(np.log(points[late]), curves["gap_regret"][late], 1)[0]) if late.sum() > 1 else math.nan
+    regrets = curves["gap_regret"][late]
+    slope = float(np.polyfit(np.log(points[late]), regrets, 1)[0]) if late.sum() > 1 else math.nan
+    slope = 0.0 if abs(slope) <= 1e-12 * regrets.max() else slope  # a flat curve has a slope that is rounding
     constant, resolved = (math.nan, math.nan) if limit is None else (limit.constant, limit.resolved(K[-1]))
     intervals, no_intervals = attempt(lambda: cut_into_intervals(trace))
     third = math.nan
