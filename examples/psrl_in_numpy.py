@@ -2,9 +2,10 @@
 
     python psrl_in_numpy.py --episodes 1000 --runs 5
 
-Numbers in the margin count the lines of Algorithm 1 in "Online Learning for Stochastic Shortest Path Model via Posterior
-Sampling", with its three assignments l, t_l, k_{t_l} as one line 8 (the paper prints no numbers). States are 0 to S - 1 and the goal is S; ``P[s, a]`` has the probabilities of the S + 1 successors. The fast
-agent, `goalward.agents.PSRL`, differs only in how it computes; a test compares their distributions of regret.
+Numbers in the margin count the lines of Algorithm 1 in "Online Learning for Stochastic Shortest Path Model via
+Posterior Sampling", whose three assignments to l, t_l and k_{t_l} are line 8; the paper prints no numbers. States are 0
+to S - 1 and the goal is S; ``P[s, a]`` has the probabilities of the S + 1 successors. The fast agent,
+`goalward.agents.PSRL`, differs only in how it computes; a test compares their distributions of regret.
 """
 
 import argparse
