@@ -60,7 +60,7 @@ def is_reference(name: object) -> bool:
 
 
 def read_user_file(reference: str, folder: Path | None = None) -> tuple[UserFile, str]:
-    """Return the file of a reference, which is relative to a folder, and the name in it."""
+    """Return the file and the name that a reference such as ``file.py:Name`` means, relative to a folder."""
     name, colon, member = reference.rpartition(":")
     if not colon or not name.endswith(".py") or not member.isidentifier():
         raise SettingError(

@@ -151,7 +151,7 @@ def test_a_run_that_resumes_depends_on_what_was_learnt_before(tmp_path: Path) ->
 
 def test_what_cannot_be_kept_or_saved_is_refused_before_the_first_step(tmp_path: Path) -> None:
     world = WORLDS["grid"]
-    with pytest.raises(SettingError, match="a checkpoint keeps no plans"):
+    with pytest.raises(SettingError, match="a checkpoint stores no plans"):
         learn(PSRL(), world, 5, checkpoint=tmp_path / "c.npz", keep_steps=True)
     with pytest.raises(FileError, match="no folder"):
         learn(PSRL(), world, 5, checkpoint=tmp_path / "no" / "c.npz")

@@ -76,7 +76,7 @@ class Discretize(gymnasium.ObservationWrapper[Any, Any, Any]):
 
 
 def cut_points(bins: Any, low: float, high: float, dimension: int) -> Floats:
-    """Return the increasing points that cut a dimension: those of so many cells of equal size, or the ones given."""
+    """Return the increasing points that cut a dimension: those of a number of equal cells, or the ones given."""
     equal = isinstance(bins, int | np.integer)
     try:
         with np.errstate(invalid="ignore"):

@@ -118,7 +118,7 @@ def learn(
     watch
         Called now and then with the number of episodes and steps done; the run ends if it returns False.
     checkpoint, every
-        A file in which the run is saved every so many seconds, between two plans or thousands of steps, and whenever it
+        A file in which the run is saved every `every` seconds, between two plans or thousands of steps, and whenever it
         ends or is interrupted. `learn` with the same arguments resumes it: see `goalward.learning.checkpoint`.
 
     Returns
@@ -195,7 +195,7 @@ class Loop:
         if target.graph is not None:
             check_end(target.graph, agent, limited=limit is not None)
         if path is not None and KEEP & {name for name, value in options.items() if value}:
-            raise SettingError("a checkpoint keeps no plans, steps or replays; leave keep_... out")
+            raise SettingError("a checkpoint stores no plans, steps or replays; omit the keep_... options")
         stage_seed, self.checkpoint = self.seed, None
         if path is not None:
             run = run_of(agent, target.model, episodes, self.seed, resume)

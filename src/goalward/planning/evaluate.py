@@ -157,7 +157,7 @@ def policy_weights(ssp: SSP, policy: ArrayLike) -> Floats:
 
 
 def one_hot(ssp: SSP, actions: Floats) -> Floats:
-    """Return a deterministic policy as probabilities; a state that plays -1 gets none."""
+    """Return a deterministic policy as probabilities; a state that plays -1 gets a row of zeros."""
     wrong = (actions < -1) | (actions >= ssp.actions)
     if wrong.any():
         state = int(np.argmax(wrong))

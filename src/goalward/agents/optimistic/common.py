@@ -33,7 +33,7 @@ from goalward.errors import ConvergenceError, CostError
 from goalward.settings import Confidence
 from goalward.ssp.model import SSP
 
-MAX_SWEEPS = 1_000_000  # an optimistic plan that has not settled after so many is an error
+MAX_SWEEPS = 1_000_000  # an optimistic plan that needs more sweeps is an error
 ROW_FULL = -1  # what a kernel returns if it cannot count a step
 Fact = Annotated[float, Gt(0.0)]
 Scale = Annotated[float, Gt(0.0)]

@@ -25,7 +25,7 @@ How it maps
     played n_{t_l}(s, a) + 1 times in the epoch. On the very first step line 6 holds with l = 0, and line 7 makes
     K_0 = 1 - 0 = 1, so the first epoch may reach the goal twice.
 
-`sharpness` above 1 draws the probabilities of line 9 as if every step had been seen so many times. Samples then vary
+`sharpness` above 1 draws the probabilities of line 9 as if every step had been seen that many times. Samples then vary
 less than the posterior. It often lowers the regret, but neither the lemma nor the theorem of the paper covers it, and
 the notes of the run say so.
 
