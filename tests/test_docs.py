@@ -15,6 +15,7 @@ import typer
 import goalward as gw
 from goalward import agents, worlds
 from goalward.cli import app
+from goalward.settings import settings_of
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -143,6 +144,12 @@ def test_every_argument_is_described() -> None:
                 missing.append(f"{name}({parameter})")
     assert count > 200
     assert missing == [], "name these arguments in the docstrings"
+
+
+def test_every_setting_of_an_agent_is_on_its_page() -> None:
+    text = "\n".join(path.read_text(encoding="utf-8") for path in (DOCS / "reference").glob("agents-*.md"))
+    settings = {name for agent in agents.known() for name in settings_of(agents.find(agent))}
+    assert {name for name in settings if f"`{name}`" not in text and f"`{name}=" not in text} == set()
 
 
 def test_values_in_the_table_of_worlds() -> None:
