@@ -72,7 +72,7 @@ def test_runs_that_were_cut_off_have_no_regret(tmp_path):
 def test_a_figure_of_a_study(results):
     figure = gw.plot(results)
     assert figure.axes[0].get_title() == "grid"
-    assert {text.get_text() for text in figure.legends[0].get_texts()} == {"psrl", "uniform"}
+    assert {"psrl", "uniform"} <= {text.get_text() for text in figure.axes[0].texts}, "names at the ends of lines"
 
 
 def test_ways_to_name_a_study_and_a_folder(tmp_path, monkeypatch):
