@@ -38,9 +38,11 @@ def list_things(
     else:
         note, rows = f"goalward list {kind} NAME shows the settings of one", []
         for entry, thing in registry_of(kind):
-            purpose = getattr(thing, "__dict__", {}).get("recommended")
-            text = summary(thing) + f" RECOMMENDED for {purpose}." * bool(purpose)
+            facts = getattr(thing, "__dict__", {})
+            text = summary(thing) + f" RECOMMENDED for {facts.get('recommended')}." * bool(facts.get("recommended"))
             rows.append({"name": entry, "description": text})
+            if kind == "agents":
+                rows[-1]["proved regret"] = facts.get("bound", "")
     show(Table(rows, name=kind, notes=[note]), format=format)
 
 
