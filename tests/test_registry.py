@@ -191,3 +191,9 @@ def test_functions_and_classes_are_entries_alike() -> None:
     assert priors.find("dirichlet") is gw.Dirichlet
     built = priors.build({"kind": "slip", "concentration": 0.5}, WORLD)
     assert built.settings() == gw.TiedDirichlet.slip(WORLD, 0.5).settings()
+
+
+def test_a_class_in_a_file_that_is_no_prior_is_refused(tmp_path):
+    (tmp_path / "own.py").write_text("class Near:\n    def belief(self, task): ...\n")
+    with pytest.raises(SettingError, match=r"Near in .*own.py is not a prior; derive it from goalward.beliefs.Prior"):
+        priors.find(f"{tmp_path}/own.py:Near")
