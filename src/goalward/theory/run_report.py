@@ -21,7 +21,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -83,7 +83,7 @@ class Report:
         return self.table.html()
 
 
-def report(run: Run, world: SSP | None = None, *, support: Literal["all", "known"] = "all") -> Report:
+def report(run: Run, world: SSP | None = None) -> Report:
     """Measure a run against the paper's lemmas and theorems.
 
     Parameters
@@ -92,8 +92,6 @@ def report(run: Run, world: SSP | None = None, *, support: Literal["all", "known
         A run of posterior sampling, recorded with ``keep_plans=True, keep_steps=True``.
     world
         Its true model, which the run knows. Another one is refused.
-    support
-        What the agent knows about rows, for `regret_limit`: nothing ("all"), or their true support ("known").
 
     Raises
     ------
@@ -118,7 +116,7 @@ def report(run: Run, world: SSP | None = None, *, support: Literal["all", "known
     points = np.unique(np.geomspace(1, len(run.costs), POINTS).round().astype(np.int64))
     K, steps = points.tolist(), np.cumsum(run.steps)[points - 1]
     epoch = trace.epoch[steps - 1]  # the one in which the episode ended
-    limit, no_limit = attempt(lambda: regret_limit(trace.world, support=support))
+    limit, no_limit = attempt(lambda: regret_limit(trace.world))
     sums = terms.by_episode.cumsum(axis=0)[points - 1]
     curves: dict[str, Floats] = {
         "regret": run.regret[points - 1],
