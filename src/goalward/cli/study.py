@@ -242,6 +242,9 @@ def plot(
     level: Annotated[float | None, typer.Option(help="The confidence level.  [default: 0.95]")] = None,
     band: Annotated[str | None, typer.Option(help="mean or median of the runs, with a band.  [default: mean]")] = None,
     guides: Annotated[bool | None, typer.Option(help="Draw √K and log K.  [default: on log axes]")] = None,
+    reference: Annotated[
+        bool | None, typer.Option("--reference", help="Draw a heuristic scale of the regret, not a bound.")
+    ] = None,
 ) -> None:
     """Draw the results of a study."""
     from goalward.figures import registry
@@ -255,7 +258,7 @@ def plot(
     if out is None:
         name = f"{results.design.name}-{kind}{'-log' * (kind == 'regret' and axes == 'log')}"
         files = [folder / f"{name}.{ending}" for ending in FORMATS]
-    settings = given_options(measure=measure, axes=axes, level=level, band=band, guides=guides)
+    settings = given_options(measure=measure, axes=axes, level=level, band=band, guides=guides, reference=reference)
     save_figure(draw(results, **settings), files)
     say(*(f"written: {path}" for path in files))
 
