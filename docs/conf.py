@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.inspect import TypeAliasForwardRef
 
@@ -110,6 +111,13 @@ def skip_fields(app: Sphinx, what: str, name: str, member: object, skip: bool, o
     return True if (getattr(member, "__doc__", None) or "").startswith("Alias for field number") else None
 
 
+def drop_empty_outputs(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Leave out what progress bars of notebooks print when they disappear."""
+    for block in list(doctree.findall(nodes.literal_block)):
+        if not block.astext().strip():
+            block.parent.remove(block)
+
+
 SITE = "https://goalward.readthedocs.io/en/latest/"
 SUMMARY = "Learn the cheapest way to a goal in a world with unknown dynamics: stochastic shortest paths, online."
 
@@ -143,6 +151,7 @@ def simplify_signature(
 def setup(app: Sphinx) -> None:
     """Connect the hooks."""
     app.connect("html-page-context", add_social_tags)
+    app.connect("doctree-resolved", drop_empty_outputs)
     app.connect("source-read", follow_files)
     app.connect("autodoc-process-docstring", list_attributes, priority=400)
     app.connect("autodoc-skip-member", skip_fields)

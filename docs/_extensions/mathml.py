@@ -9,10 +9,11 @@ from sphinx.writers.html5 import HTML5Translator
 
 
 def convert(equation: str, display: str = "inline") -> str:
-    """Return an equation as MathML, with a thin space between a function and its argument."""
-    return re.sub(
-        r"(<mi>(?:log|ln)</mi>)(?=<m[in]>)", r'\1<mspace width="0.17em"/>', converter.convert(equation, display=display)
-    )
+    """Return an equation as MathML, with thin spaces around the names of functions."""
+    text = converter.convert(equation, display=display)
+    space = '<mspace width="0.17em"/>'
+    text = re.sub(r"(?<=</mi>)(?=<mi>(?:log|ln)</mi>)", space, text)
+    return re.sub(r"(<mi>(?:log|ln)</mi>)(?=<m[in]>)", rf"\1{space}", text)
 
 
 def inline(translator: HTML5Translator, node: nodes.math) -> None:

@@ -17,6 +17,7 @@ from sphinx.util.docutils import SphinxDirective
 
 import goalward as gw
 from goalward import agents
+from goalward.formatting import plural
 from goalward.ssp.layout import grid_svg
 from goalward.worlds.base import build
 
@@ -72,7 +73,7 @@ def picture(name: str, world: Any) -> str:
         values = gw.solve(world).values
         most = values[values < float("inf")].max()
         colours = [f"hsl(205 70% {92 - 60 * min(value / most, 1):.0f}%)" for value in values]
-        drawing, size = grid_svg(world, colours) or graph_svg(world, colours), f"{world.states} states"
+        drawing, size = grid_svg(world, colours) or graph_svg(world, colours), plural(world.states, "state")
     else:
         drawing, size = plane_svg(world.spec), f"{world.spec.dimensions} dimensions"
     return drawing and f"<figure>{drawing}<figcaption>{name}, {size}</figcaption></figure>"
