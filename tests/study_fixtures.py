@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from goalward.studies.executors import ThisProcess
 from goalward.studies.runner import run_study
 from goalward.studies.store import Store
 from goalward.studies.study import Study
+from goalward.studies.workers import ThisProcess
 
 STUDY = """\
 name = "small"

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from goalward.figures import plot as plot
     from goalward.interchange.logs import LogEstimate as LogEstimate
     from goalward.interchange.logs import learn_from as learn_from
+    from goalward.learning.deployed_policy import LearntPolicy as LearntPolicy
+    from goalward.learning.deployed_policy import Trial as Trial
+    from goalward.learning.deployed_policy import load_policy as load_policy
     from goalward.learning.learn import learn as learn
-    from goalward.learning.policy import LearntPolicy as LearntPolicy
-    from goalward.learning.policy import Trial as Trial
-    from goalward.learning.policy import load_policy as load_policy
     from goalward.learning.run import Run as Run
     from goalward.learning.warm_up import warm_up as warm_up
     from goalward.pages.report import report as report

@@ -17,10 +17,10 @@ from goalward.formatting import visible
 from goalward.pages.report import report_of_folder
 from goalward.paper.arena import arena_page
 from goalward.paper.ratios import compare_all
-from goalward.studies.executors import ThisProcess
 from goalward.studies.runner import run_study
 from goalward.studies.store import Store
 from goalward.studies.study import Study
+from goalward.studies.workers import ThisProcess
 from made_up_results import cell_results, study
 from study_fixtures import STUDY
 

@@ -11,11 +11,12 @@ import pytest
 
 from goalward.cli.study import report_tables
 from goalward.errors import SettingError
-from goalward.studies import executors, runner, worker
-from goalward.studies.executors import Dask, ThisProcess
+from goalward.studies import runner, worker
+from goalward.studies import workers as pools
 from goalward.studies.runner import run_study
 from goalward.studies.store import Store
 from goalward.studies.study import Study
+from goalward.studies.workers import Dask, ThisProcess
 from processes import Proxy, start_goalward, start_python, wait_until
 
 pytest.importorskip("distributed")
@@ -112,10 +113,11 @@ def test_a_signal_ends_the_study_and_leaves_the_cluster_alone(held, cluster):
 RUN_IMPATIENTLY = """
 from unittest.mock import patch
 from goalward.cli import main
-from goalward.studies import executors, runner
+from goalward.studies import runner
+from goalward.studies import workers as pools
 
 patches = {{"CONNECT_SECONDS": 3, "EMPTY_SECONDS": {patience}}}
-with patch.multiple(executors, **patches), patch.multiple(runner, CHECK_SECONDS=0.1, OVERDUE_SECONDS=2.0):
+with patch.multiple(pools, **patches), patch.multiple(runner, CHECK_SECONDS=0.1, OVERDUE_SECONDS=2.0):
     main(["run", "held.toml", "--dask", {address!r}, "--out", "results"])
 """
 
@@ -197,10 +199,10 @@ def test_a_scheduler_that_is_restarted_and_one_that_is_lost(held, cluster):
 
 
 CONNECT_TO_NOBODY = """
-from goalward.studies import executors
+from goalward.studies import workers as pools
 
-executors.CONNECT_SECONDS = 0.5
-executors.Dask("tcp://127.0.0.1:1")
+pools.CONNECT_SECONDS = 0.5
+pools.Dask("tcp://127.0.0.1:1")
 """
 
 
@@ -212,7 +214,7 @@ def test_nobody_at_the_address(tmp_path):
 
 @pytest.mark.parametrize("address", ["", "http://host:8786", "tcp://:8786"])
 def test_addresses_that_are_none(address, monkeypatch):
-    monkeypatch.setattr(executors, "CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr(pools, "CONNECT_SECONDS", 0.5)
     with pytest.raises(SettingError, match="give its address such as tcp://host:8786"):
         Dask(address)
 
@@ -252,7 +254,7 @@ def test_a_worker_that_joins_later_with_another_goalward_stops_the_study(tmp_pat
 class Deserted(ThisProcess):
     """A cluster that takes runs and answers nothing: its workers have left, or its scheduler."""
 
-    state = executors.EMPTY
+    state = pools.EMPTY
 
     def submit(self, batch):
         return Future() if batch.function is worker.carry_out else super().submit(batch)
@@ -262,13 +264,13 @@ class Deserted(ThisProcess):
 
 
 class Gone(Deserted):
-    state = executors.GONE
+    state = pools.GONE
 
 
 class LostEarly(Deserted):
     """The scheduler ends while the kernels are compiled."""
 
-    state = executors.GONE
+    state = pools.GONE
 
     def submit(self, batch):
         return Future()
@@ -283,8 +285,8 @@ class LostEarly(Deserted):
     ],
 )
 def test_a_cluster_that_is_lost_ends_the_study_after_a_while(tmp_path, monkeypatch, workers, reason):
-    monkeypatch.setattr(executors, "EMPTY_SECONDS", 0.05)
-    for module in (runner, executors):
+    monkeypatch.setattr(pools, "EMPTY_SECONDS", 0.05)
+    for module in (runner, pools):
         monkeypatch.setattr(module, "CHECK_SECONDS", 0.01)
     study = Study.from_dict(STUDY)
     store = Store.open(tmp_path / "results", create=True)

@@ -7,9 +7,9 @@ import pytest
 
 from goalward.errors import SettingError
 from goalward.studies.children import Limits
-from goalward.studies.executors import ThisProcess, open_workers
 from goalward.studies.runner import Options, run_study
 from goalward.studies.store import Store
+from goalward.studies.workers import ThisProcess, open_workers
 
 GREEDY = '''
 import time

@@ -13,12 +13,12 @@ import pytest
 
 from goalward.errors import SettingError, UnknownNameError
 from goalward.studies import runner
-from goalward.studies.executors import ThisProcess
 from goalward.studies.presence import Presence, active
 from goalward.studies.runner import Options, chosen_cells, jobs_of, run_study
 from goalward.studies.status import check_studies, unused_files
 from goalward.studies.store import Store
 from goalward.studies.study import Study
+from goalward.studies.workers import ThisProcess
 from processes import start_goalward, wait_until
 
 

@@ -10,10 +10,10 @@ from goalward.errors import FileError, UnknownNameError
 from goalward.results.results import load_results
 from goalward.results.summary import summary_tables
 from goalward.studies import study as shipped
-from goalward.studies.executors import ThisProcess
 from goalward.studies.runner import run_study
 from goalward.studies.store import Store
 from goalward.studies.study import Study, find_study, shipped_folder, shipped_studies
+from goalward.studies.workers import ThisProcess
 
 ROOT = Path(__file__).parents[2]
 NAMES = sorted(path.stem for path in (ROOT / "studies").glob("*.toml"))

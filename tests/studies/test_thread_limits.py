@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from goalward.studies.executors import cores
+from goalward.studies.workers import cores
 
 AGENT = '''
 import ctypes, sys

@@ -141,7 +141,7 @@ def test_near_misses_are_offered():
         worlds.make("gridworld")
     with pytest.raises(UnknownNameError, match="no setting of grid-world-v0 is called 'row'; did you mean 'rows'"):
         worlds.make("grid-world", row=5)
-    with pytest.raises(UnknownNameError, match="grid-world-v0"):
+    with pytest.raises(UnknownNameError, match="did you mean 'grid-world'"):
         worlds.make("grid-world-v7")
 
 

@@ -37,7 +37,7 @@ BLOCK = 8192
 
 EPISODES = int(Ended.EPISODES)
 UNAVAILABLE = -1
-CONDITIONS = Plan._fields[1:6]  # what ends a plan
+CONDITIONS = tuple(name for name in Plan._fields if name.startswith("stop_"))  # what ends a plan
 # A table has actions [S] or cumulative probabilities [S, A]; the other array is empty.
 NO_ACTIONS, NO_CHANCES = np.empty(0, dtype=np.int64), np.empty((0, 0))
 NO_NOISE = np.empty(0)
@@ -194,9 +194,10 @@ def take_step(model: Dynamics, walk: Walk, action: int) -> int:
 
 @kernel
 def draw_cost(cost: float, action: int, chance: float, form: Floats) -> float:
-    """Return a random cost with a given mean; `form` is the least and the largest cost, and the one action without.
+    """Return a random cost with the mean `cost`.
 
-    It is one of the two; if they are equal, it is uniform from 0 to twice the mean.
+    `form` has three numbers: the least and the largest cost, one of which is paid, and the action whose cost is not
+    random. If the two costs are equal, the cost is uniform from 0 to twice the mean.
     """
     if action == form[2]:
         return cost
@@ -405,7 +406,7 @@ class ModelStage(Stage[Plan]):
         where |= {"luck": self.luck.drawn, "choices": self.choices.drawn}
         if self.plan is None:
             return where
-        plan = dict(zip(CONDITIONS, self.plan[1 : len(CONDITIONS) + 1], strict=True))
+        plan = {name: getattr(self.plan, name) for name in CONDITIONS}
         plan["policy"] = None if isinstance(self.plan.policy, Policy) else np.asarray(self.plan.policy)
         return where | {"plan": plan, "visits": self.stop.visits, "counters": self.stop.counters}
 

@@ -1,7 +1,8 @@
 """What ends a plan: every condition, declared once and used by the compiled rollout and by the stepping loop.
 
-A new condition is a flag of `Ended`, a field of `Plan`, a line in `TableStop` or its kernels, and its name for people
-in `goalward.figures.symbols.CAUSES`.
+A new condition is a flag of `Ended`, a field of `Plan` whose name starts with ``stop_``, a line in the kernels below if
+known models have to test it too, or in `TableStop` if only environments do, and its name for people in
+`goalward.figures.symbols.CAUSES`.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ class Learner(Declared, ShownAsFacts, contract.Agent[TaskT, PlanT]):
         return {}
 
     def best_policy(self) -> Any:
-        """Return the policy to deploy, without exploration: a table, or a `goalward.learning.policy.FrozenPolicy`."""
+        """Return the policy to deploy, without exploration: a table, or a `FrozenPolicy`."""
         raise SettingError(f"{self.name} does not say what to deploy; define best_policy(self) in its class")
 
     def mean_model(self) -> SSP | None:
@@ -247,14 +247,14 @@ class Agent(Learner[Task, Plan]):
     def best_policy(self) -> Int64s | Floats:
         """Return the policy to deploy: actions ``[S]``, or probabilities ``[S, A]``.
 
-        With a `mean_model`, its optimal policy, restricted to what was tried (`goalward.agents.deploy`). Without one,
-        the policy that the agent would plan next; a copy plans it, so the agent does not change.
+        With a `mean_model`, its optimal policy, restricted to what was tried (`goalward.agents.best_policy`). Without
+        one, the policy that the agent would plan next; a copy plans it, so the agent does not change.
         """
         model, visits = self.mean_model(), self.pair_visits()
         if model is not None and visits is not None:
-            from goalward.agents.deploy import careful_policy
+            from goalward.agents.best_policy import policy_from_seen
 
-            return careful_policy(self.task, model, visits)
+            return policy_from_seen(self.task, model, visits)
         policy = copy.deepcopy(self).plan(self.task.initial_state).policy
         if not isinstance(policy, np.ndarray):
             raise SettingError(

@@ -200,7 +200,7 @@ class Belief(ABC):
         return self.task.model(*self.mean_rows(), self.costs.mean())
 
     def seen_mean(self) -> SSP:
-        """Return the expected model on the transitions that were seen (`seen_model`), or all of it: see `seen_rows`."""
+        """Return the expected model, without the transitions that were never seen if `seen_rows` tells them apart."""
         rows = self.seen_rows()
         return self.mean() if rows is None else seen_model(self.task, rows, self.costs.mean())
 

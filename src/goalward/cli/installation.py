@@ -119,8 +119,8 @@ def installed() -> dict[str, str]:
     """Return what is installed where."""
     from importlib.metadata import PackageNotFoundError, version
 
-    from goalward.studies.executors import cores
     from goalward.studies.run_file import host
+    from goalward.studies.workers import cores
 
     facts = {
         "goalward": __version__,

@@ -29,7 +29,7 @@ from goalward.beliefs.dirichlet import Dirichlet
 from goalward.continuous.policy import LatticePolicy
 from goalward.continuous.psrl import ContinuousAgent
 from goalward.continuous.task import ContinuousPlan, TaskSpec, checked_costs, per_axis
-from goalward.learning.policy import LearntPolicy
+from goalward.learning.deployed_policy import LearntPolicy
 from goalward.settings import Size
 
 MOST_CELLS = 100_000

@@ -22,7 +22,7 @@ from goalward.arrays import Bools, Floats, Int64s
 from goalward.continuous.encoding import BoxEncoding, StateFunction
 from goalward.continuous.task import ContinuousPlan, TaskSpec, checked_box
 from goalward.errors import SettingError
-from goalward.learning.policy import FrozenPolicy
+from goalward.learning.deployed_policy import FrozenPolicy
 from goalward.seeds import generator
 
 

@@ -8,7 +8,7 @@ An environment reports a step as a reward, two flags and `info`. One rule says w
 
 Another rule says what a step costs::
 
-    cost="penalty"       minus the reward if that is positive, otherwise 1: sparse rewards count steps
+    cost="penalty"       minus the reward where the reward is negative, otherwise 1: sparse rewards count steps
     cost="reward"        minus the reward
     cost=2.0             2, whatever the reward
     cost=function        function(outcome)

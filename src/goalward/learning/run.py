@@ -16,7 +16,7 @@ from goalward.acting.stop_conditions import Ended
 from goalward.agents.base import Agent, Learner
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import SettingError
-from goalward.learning.policy import FrozenPolicy, LearntPolicy
+from goalward.learning.deployed_policy import FrozenPolicy, LearntPolicy
 from goalward.learning.regret import gap_regret, realised_regret
 from goalward.learning.replay import Replay
 from goalward.ssp.model import SSP

@@ -67,8 +67,9 @@ def prove(
 ) -> Bounds:
     """Return the best bounds of the values that the proofs give, or the first that are within the tolerance.
 
-    Where the policy has -1, it gets the row of smallest residual. With `exact`, values came out of elimination. Only
-    with `patient` are errors summed on the way to the goal, which takes as long as many sweeps.
+    Where the policy has -1, it gets the row of smallest residual. `exact` says that the values come from elimination,
+    whose rounding errors are known. `patient` adds the proof that sums errors along the way to the goal, which takes as
+    long as many sweeps.
     """
     proofs: list[Callable[[Reduction, Floats, Int64s, float], Bounds]] = []
     proofs += [by_covering] if reduction.has_free_rows else []

@@ -1,8 +1,9 @@
 """What decides a run, the key made of it, and the world and agent built from it.
 
 A run is decided by the world, the agent, the number of episodes, the step limit, the seed, and `RESULTS_VERSION`, which
-changes with every change of the package that changes results. Its key is a SHA-256 of these. Labels, the study, the
-other agents, the machine and the number of workers are not part of it, so they change no result.
+changes with every change of the package that changes results. Its key is a SHA-256 of these (`key_of`; `Design.keys`
+makes the keys of many runs that differ in their seeds alone). Labels, the study, the other agents, the machine and the
+number of workers are not part of it, so they change no result.
 
 The functions below `RunSpec` are the only place where studies use the registries of worlds, agents and priors.
 """

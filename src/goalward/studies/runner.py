@@ -46,11 +46,11 @@ from goalward.settings import checked_integer
 from goalward.signals import check_interrupt, keeping
 from goalward.studies.children import UNLIMITED, Batch, Limits, RunResult
 from goalward.studies.design import Cell, Design
-from goalward.studies.executors import BROKEN, CHECK_SECONDS, Workers, open_workers
 from goalward.studies.presence import Presence
 from goalward.studies.store import Failure, Store
 from goalward.studies.study import Study
 from goalward.studies.worker import carry_out, identity
+from goalward.studies.workers import BROKEN, CHECK_SECONDS, Workers, open_workers
 
 BATCH_SECONDS = 0.5
 OVERDUE_SECONDS = 60.0  # after this time a batch on another machine is handed out again, if workers are idle

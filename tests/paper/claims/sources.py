@@ -13,9 +13,9 @@ from goalward.arrays import Floats, Int64s
 from goalward.paper.claims.runs import RunSource
 from goalward.results.results import CellResults, Results
 from goalward.studies.design import Cell, Design
-from goalward.studies.executors import ThisProcess
 from goalward.studies.spec import AgentSpec, WorldSpec
 from goalward.studies.store import Store
+from goalward.studies.workers import ThisProcess
 
 
 class SmallSource(RunSource):

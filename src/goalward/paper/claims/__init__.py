@@ -13,8 +13,8 @@ from goalward.paper.claims import experiments, lemmas, theorems
 from goalward.paper.claims.findings import CLAIMS, Finding
 from goalward.paper.claims.runs import RunSource
 from goalward.progress import phase
-from goalward.studies.executors import open_workers
 from goalward.studies.store import Store
+from goalward.studies.workers import open_workers
 
 TESTS: dict[str, Callable[[RunSource], Iterator[Finding]]] = {
     "rivals": experiments.rivals,

@@ -10,7 +10,7 @@ SCRIPT = """\
 import os, signal, threading
 from multiprocessing import forkserver
 from goalward.studies.children import Batch
-from goalward.studies.executors import Processes
+from goalward.studies.workers import Processes
 
 def ignores_interrupts(task):
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, [])

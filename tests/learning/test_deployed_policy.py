@@ -15,7 +15,7 @@ from goalward import SSP, agents
 from goalward.acting.contract import Plan, Step, Steps, Task
 from goalward.acting.encoding import Encoding
 from goalward.agents.base import Agent, OnlineAgent
-from goalward.agents.deploy import careful_policy
+from goalward.agents.best_policy import policy_from_seen
 from goalward.errors import FileError, SettingError, StateError
 from goalward.learning.run import Run, seen_states
 from goalward.planning.evaluate import markov_chain
@@ -93,19 +93,19 @@ class TestWhatIsDeployed:
         belief.update(Steps.in_table(*columns, 1))
         visits = np.array([[8, 0]])
         assert gw.solve(belief.mean()).policy[0] == 1, "the prior imagines that it reaches the goal half of the time"
-        assert careful_policy(task, belief.seen_mean(), visits)[0] == 0
+        assert policy_from_seen(task, belief.seen_mean(), visits)[0] == 0
         assert not belief.seen_mean().available[0, 1]
 
     def test_one_lucky_try_does_not_win(self) -> None:
         """Action 1 is a third cheaper by what was seen once; action 0 was played a hundred times."""
         model = SSP.from_rows([0, 1, 2], [1, 1], [1.0, 1.0], [[1.0, 0.7]])
-        assert careful_policy(Task.of(model, 1), model, np.array([[100, 1]]))[0] == 0
-        assert careful_policy(Task.of(model, 1), model, np.array([[100, 5]]))[0] == 1
+        assert policy_from_seen(Task.of(model, 1), model, np.array([[100, 1]]))[0] == 0
+        assert policy_from_seen(Task.of(model, 1), model, np.array([[100, 5]]))[0] == 1
 
     def test_without_a_way_to_the_goal_something_new_is_tried(self) -> None:
         model = SSP.from_rows([0, 1, 1], [0], [1.0], [[1.0, np.inf]])
         task = Task(np.array([[1.0, 1.0]]), 0, 1)
-        assert careful_policy(task, model, np.array([[5, 0]]))[0] == 1
+        assert policy_from_seen(task, model, np.array([[5, 0]]))[0] == 1
 
     def test_priors_that_share_rows_are_taken_as_they_are(self) -> None:
         """The mean of a finite prior knows pairs that were never played."""

@@ -48,7 +48,7 @@ from goalward.statistics import mean_interval, share
 
 FORMAT, VERSION = "goalward-policy", 1
 KINDS = {
-    "table": "goalward.learning.policy:LearntPolicy",
+    "table": "goalward.learning.deployed_policy:LearntPolicy",
     "lattice": "goalward.continuous.policy:LatticePolicy",
 }
 """The class that reads each kind of policy from a file."""

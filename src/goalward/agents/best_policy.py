@@ -30,7 +30,7 @@ from goalward.ssp.graph import can_reach_goal
 from goalward.ssp.model import SSP
 
 
-def careful_policy(task: Task, model: SSP, visits: Int64s) -> Int64s:
+def policy_from_seen(task: Task, model: SSP, visits: Int64s) -> Int64s:
     """Return the policy to deploy, ``[S]``, from an estimated model and how often each pair was played."""
     alive = can_reach_goal(model)
     policy = np.full(task.states, -1)
