@@ -140,7 +140,7 @@ class ContinuousPSRL(ContinuousAgent):
     dimensions."""
 
     draws: Size = 8
-    """How many draws in a row may give up before giving up gets dearer."""
+    """How many draws in a row may give up before giving up costs more."""
 
     tolerance: Confidence = 1e-3
     """The relative precision of the values of a draw on the lattice, which is proved."""
@@ -180,7 +180,7 @@ class ContinuousPSRL(ContinuousAgent):
         self.k += int(np.count_nonzero(steps.reached))
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore what `to_state` returned; a task with larger costs makes giving up dearer."""
+        """Restore what `to_state` returned; a task with larger costs makes giving up cost more."""
         least = self.give_up if self.task.has_functions else 0.0
         super().restore(state | {"give_up": max(least, state["give_up"])})
 

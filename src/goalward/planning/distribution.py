@@ -148,7 +148,7 @@ def cost_distribution(
     if goal_probability is None and not np.isfinite(mean):
         raise SettingError(
             f"the policy does not reach the goal almost surely from state {ssp.state_name(origin)}; use"
-            " evaluate(ssp, policy, goal_first=True).distribution(...), which counts such episodes as infinitely dear"
+            " evaluate(ssp, policy, goal_first=True).distribution(...), which counts such episodes as infinite"
         )
     step = common_step(moves.cost) if grid is None else checked_number("grid", grid, open=True)
     # A multiple of the step may be the nearest double to one only.

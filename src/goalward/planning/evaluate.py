@@ -52,7 +52,7 @@ class Evaluation(ShownAsFacts):
             The step to which costs are rounded, up and down. By default the largest common divisor of the costs, if
             they are multiples of one, and then the answer is exact; otherwise 1/100 of the mean cost of a step.
         tail
-            The probability of dearer episodes at which the computation ends; it is part of the bounds.
+            The probability of more expensive episodes at which the computation ends; it is part of the bounds.
 
         Examples
         --------

@@ -19,7 +19,7 @@ def traps(
     """Traps: leaps along a corridor, some of which often end in a pit with a long way round.
 
     A walker crosses a corridor step by step or by leaps. Where a leap fails, a long detour leads back to the start, so
-    one has to find out at which places leaps pay, and each mistake is dear.
+    one has to find out at which places leaps pay, and each mistake is expensive.
 
     :States: The `length` places of the corridor, then the `detour` places of the way round.
     :Actions: walk, leap, available everywhere.

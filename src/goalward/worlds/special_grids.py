@@ -81,7 +81,7 @@ def sand_grid(
     cost_min: Annotated[float, Ge(1e-12), Le(1.0)] = 0.01,
     seed: Count = 0,
 ) -> SSP:
-    """SandGrid: a slippery grid on ground that is dear to cross in some cells and cheap in others.
+    """SandGrid: a slippery grid on ground that is expensive in some cells and cheap in others.
 
     GridWorld with costs of very different size, so that the shortest way is not the cheapest.
     States, actions, transitions, start and goal are those of GridWorld.
