@@ -142,6 +142,7 @@ def test_captions_are_recorded_facts(visit, path, runs):
     best = float(gw.solve(GRID).values[GRID.initial_state])
     A, S = GRID.actions, GRID.states
     counts = np.zeros((S, A, S + 1), dtype=int)
+    away = 0
     for epoch, (plan, record) in enumerate(zip(run.plans, epoch_rows(run.epochs), strict=True)):
         text = caption(page)
         assert f"pay {shown(plan.values[GRID.initial_state])} from the start" in text
@@ -155,6 +156,13 @@ def test_captions_are_recorded_facts(visit, path, runs):
         action, row, column, _tries, number, where, chance, truth = imagined.groups()
         state, index = 4 * int(row) + int(column), GRID.action_names.index(action)
         assert plan.policy[state] == index
+        # It is about the state where the epoch begins, unless the agent imagines that its action has no effect there.
+        here = run.trajectory.states[record.start_step]
+        leads_on = any(
+            chance >= 0.05 for other, chance in chances(plan.model, here, plan.policy[here]).items() if other != here
+        )
+        assert state == here or not leads_on
+        away += here != GRID.initial_state and state == here
         assert int(number or 0) == counts[state, index].sum(), (epoch, text)
         steps = {"right": state + 1, "left": state - 1, "up": state - 4, "down": state + 4, "to the goal": GRID.goal}
         other = re.fullmatch(r"to row (\d), column (\d)", where)
@@ -175,6 +183,7 @@ def test_captions_are_recorded_facts(visit, path, runs):
         walked = run.trajectory
         np.add.at(counts, (walked.states[inside], walked.actions[inside], walked.next_states[inside]), 1)
         page.keyboard.press("ArrowRight")
+    assert away > 10
 
 
 def test_the_end_says_how_long_the_trips_were(visit, path, runs):
@@ -192,6 +201,10 @@ def test_why_it_planned_again_is_what_the_counts_say(visit, path, runs):
     run = runs[0]
     page = visit(path)
     walked = run.trajectory
+    future = [
+        ("have more", "will have more"), ("have doubled", "will have doubled"), ("was tried", "will have been tried"),
+        ("had reached", "will have reached"), ("was over", "will be over"),
+    ]  # fmt: skip
     pairs = walked.states * GRID.actions + walked.actions
     kinds = set()
     why = ""
@@ -217,7 +230,14 @@ def test_why_it_planned_again_is_what_the_counts_say(visit, path, runs):
             reasons.append("the run was over")
         kinds.add(tuple(reason.split(" ")[0] for reason in reasons))
         why = ", and ".join(reasons)
-        assert f"This epoch ends because {why}." in text
+        ahead = why
+        for now, later in future:
+            ahead = ahead.replace(now, later)
+        assert f"This epoch will end because {ahead}." in text
+        for _ in range(record.steps):
+            assert "This epoch will end because" in caption(page)
+            page.keyboard.press(".")
+        assert f"This epoch ends because {why}." in caption(page)
         why = why.replace("this epoch", "that epoch")
         page.keyboard.press("ArrowRight")
     assert len(kinds) >= 3
@@ -307,8 +327,16 @@ def test_the_chart_says_who_is_better_and_by_how_much(visit, path, runs):
     page = visit(path)
     mine, rival = (float(run.gap_regret[-1]) for run in runs)
     words = page.inner_text(".verdict-line")
-    assert f"psrl lost {mine:.0f}, q-learning lost {rival:.0f} against the best policy" in words
-    assert f"is better by {abs(rival - mine):.3g}" in words
+    assert f"psrl lost {mine:.0f}, q-learning lost {rival:.0f} in cost against the best policy" in words
+    better = "psrl" if mine < rival else "q-learning"
+    assert f"{better} lost less while learning, by {abs(rival - mine):.3g}" in words
+    lately = [run.steps[-6:].mean() for run in runs]
+    same = "both took about the same" if max(lately) <= 1.05 * min(lately) else "they took"
+    trips = f"{same}: psrl {shown(lately[0])}, q-learning {shown(lately[1])} steps a trip."
+    assert f"In the last 6 episodes {trips}" in words
+    meaning = page.inner_text(".verdict-line + p")
+    assert "gap regret: the extra cost, in expectation, of every action it played, added up." in meaning
+    assert "realised regret: the cost that it paid, minus what the best policy pays" in meaning
     assert page.locator(".curve-label").all_text_contents() in (["psrl", "q-learning"], ["q-learning", "psrl"])
     page.click("button[data-value=steps] >> text=steps per episode")
     ends = page.eval_on_selector_all(".regret .curve", "all => all.map((curve) => Number(curve.dataset.last))")

@@ -241,7 +241,7 @@ def test_events_lead_to_their_epochs(visit, path, runs):
     page.click(".events >> text=first goal")
     first = int(np.argmax(runs[0].epochs.goals > 0))
     assert page.inner_text(".epoch-label") == f"epoch {first + 1} of {len(runs[0].epochs)}"
-    page.click(".events >> text=last change of the plan at the start")
+    page.click(".events >> text=last changed its plan at the start cell")
     actions = [plan.policy[GRID.initial_state] for plan in runs[0].plans]
     last = max(epoch for epoch in range(1, len(actions)) if actions[epoch] != actions[epoch - 1])
     assert page.inner_text(".epoch-label") == f"epoch {last + 1} of {len(runs[0].epochs)}"

@@ -36,10 +36,11 @@ export function introduction(world, replays) {
 // What is to be seen, for the first screen: [word, meaning] pairs. `kind` is that of the map.
 export function readingGuide(replays, kind) {
   const [plans, looks] = [true, false].map((has) => replays.filter((replay) => replay.hasPlans === has).map(({ label }) => label).join(" and "));
-  const sign = { grid: "An arrow", graph: "The word in a circle" }[kind] ?? "“Plays”";
+  const [sign, several] = { grid: ["An arrow", "arrows"], graph: ["The word in a circle", "words"] }[kind] ?? ["“Plays”", "actions"];
+  const tie = replays.some(({ frames }) => frames.shares) ? "it draws one of them at random" : "equally good to it";
   return [
     [kind === "list" ? "● before a state" : "The dot", kind === "list" ? "says that the agent is there." : "is the agent; the line behind it is the way it came."],
-    [sign, `is the action that it ${plans ? "plans to take" : "would take"} there.`],
+    [sign, `is the action that it would take there. Several ${several}: ${tie}.`],
     ["Colour and number", "show the layer chosen above: “value” is what it expects to pay from there to the goal. At first that is a guess."],
     ...(plans ? [["An epoch", `is the time in which ${plans} keeps one plan. Then it plans again, with everything it has seen.`]] : []),
     ...(looks ? [["A snapshot", `is a look at ${looks}, which makes no plans: it changes its mind at every step.`]] : []),
@@ -52,16 +53,30 @@ export function captionOf(replay, unfinished) {
   const { frame, frames } = replay;
   if (frame === replay.last) return [...(replay.hasPlans ? [["", `The plan shown is the ${unfinished ? "current" : "last"} one.`]] : []), ...trips(replay), ...imagines(replay)];
   if (!replay.hasPlans) return [...tried(replay), ...imagines(replay)];
-  const ended = replay.whyEnded(frame);
+  const ended = replay.whyEnded(frame, !replay.epochOver);
   const missing = frames.steps[frame] > replay.pathLength(frame) ? ` Of its ${whole(frames.steps[frame])} steps the page has the first ${whole(replay.pathLength(frame))}.` : "";
-  return [...began(replay), ...learnt(replay), ...imagines(replay), ...(ended ? [["This epoch ends", `because ${ended}.${missing}`]] : [])];
+  return [...began(replay), ...learnt(replay), ...imagines(replay), ...(ended ? [[`This epoch ${replay.epochOver ? "ends" : "will end"}`, `because ${ended}.${missing}`]] : [])];
+}
+
+// The last tenth of the trips: how many, and how many steps they took on average. Null if there are too few.
+function lastTrips({ episodeSteps }) {
+  const lately = episodeSteps.slice(-Math.ceil(episodeSteps.length / 10));
+  return episodeSteps.length < 10 ? null : { count: lately.length, mean: lately.reduce((one, other) => one + other, 0) / lately.length };
 }
 
 // How long the way to the goal was at first, and how long it is by now.
-function trips({ episodeSteps }) {
-  const lately = episodeSteps.slice(-Math.ceil(episodeSteps.length / 10));
-  const mean = lately.reduce((one, other) => one + other, 0) / lately.length;
-  return episodeSteps.length < 10 ? [] : [["Its first trip", `took ${times(episodeSteps[0], "step")}, its last ${whole(lately.length)} took ${number(mean)} on average.`]];
+function trips(replay) {
+  const lately = lastTrips(replay);
+  return lately ? [["Its first trip", `took ${times(replay.episodeSteps[0], "step")}, its last ${whole(lately.count)} took ${number(lately.mean)} on average.`]] : [];
+}
+
+// How long the last trips of two agents were. Means that differ by at most a twentieth are about the same.
+export function lastTripsCompared(replays) {
+  const lately = replays.map(lastTrips);
+  if (lately.includes(null)) return "";
+  const [short, long] = lately.map(({ mean }) => mean).sort((one, other) => one - other);
+  const words = replays.map(({ label }, place) => `${label} ${number(lately[place].mean)}`).join(", ");
+  return ` In the last ${whole(lately[0].count)} episodes ${long <= 1.05 * short ? "both took about the same" : "they took"}: ${words} steps a trip.`;
 }
 
 function follows(replay) {
@@ -86,14 +101,16 @@ function learnt(replay) {
   return [["It learnt", `that ${replay.pairName(pair)} led ${whereTo(replay.world, Math.floor(pair / replay.world.actions), successor)} ${replay.visits[pair] === 1 ? "the one time that it was tried" : `in ${whole(seen)} of ${whole(replay.visits[pair])} tries`}.`]];
 }
 
-// What the agent imagines about the action on its way from the start that it has tried least, and what it expects to pay.
+// What the agent imagines about its action where the epoch begins or, if that leads nowhere, about the action on its way
+// from the start that it has tried least; and what it expects to pay.
 function imagines(replay) {
   const { world, optimalValue } = replay;
   const expected = replay.value(world.start);
   const sentences = [];
-  const doubt = replay.plannedModel() && leastTried(replay);
-  if (doubt) {
-    const { pair, state, successor, chance } = doubt;
+  const here = replay.pathLength() ? replay.stepAt(replay.frame, 0).state : null;
+  const thought = replay.plannedModel() && ((here !== null && wayOn(replay, here)) || leastTried(replay));
+  if (thought) {
+    const { pair, state, successor, chance } = thought;
     const tries = replay.visits[pair] ? `tried ${times(replay.visits[pair])} so far` : "never tried so far";
     sentences.push(["It imagines", `that ${replay.pairName(pair)}, ${tries}, leads ${whereTo(world, state, successor)} (${percent(chance)}${truthOf(world, pair, successor)}).`]);
   }
@@ -108,18 +125,24 @@ function truthOf({ truth }, pair, successor) {
   return `; in truth ${percent(chance)}`;
 }
 
-// Walks the way that the agent imagines from the start; returns its least tried pair and the likeliest way on from there.
+// The likeliest way on from a state that the agent imagines; null if it imagines to stay there.
+function wayOn(replay, state) {
+  const pair = state * replay.world.actions + (replay.actionsOf(state)[0] ?? NaN);
+  const onward = pair >= 0 && replay.imagined(pair).successors.find(([successor]) => successor !== state);
+  return onward ? { pair, state, successor: onward[0], chance: onward[1] } : null;
+}
+
+// Walks the way that the agent imagines from the start; returns the way on from its least tried pair.
 function leastTried(replay) {
   const { world } = replay;
   const passed = new Set();
   let least = null;
   for (let state = world.start; state !== world.states && !passed.has(state);) {
     passed.add(state);
-    const pair = state * world.actions + (replay.actionsOf(state)[0] ?? NaN);
-    const onward = pair >= 0 && replay.imagined(pair).successors.find(([successor]) => successor !== state);
-    if (!onward) break;
-    if (!least || replay.visits[pair] < replay.visits[least.pair]) least = { pair, state, successor: onward[0], chance: onward[1] };
-    [state] = onward;
+    const way = wayOn(replay, state);
+    if (!way) break;
+    if (!least || replay.visits[way.pair] < replay.visits[least.pair]) least = way;
+    state = way.successor;
   }
   return least;
 }

@@ -1,8 +1,10 @@
 // A recorded run: its frames, the counts at each of them, and what these say about the world.
 
+// Why an epoch ended, as told afterwards and before.
 const ENDED = [
-  [1, "visits"], [2, "visits"], [4, "goals"], [8, "the plan was for this many steps"], [16, "the run was over"], [32, "the step limit of the run was reached"],
-  [64, "the run was interrupted"], [128, "a dead end ended the run"], [256, "the environment cut the episode off"],
+  [1, "visits"], [2, "visits"], [4, "goals"], [8, "the plan was for this many steps", "the plan is for this many steps"], [16, "the run was over", "the run will be over"],
+  [32, "the step limit of the run was reached", "the step limit of the run will be reached"], [64, "the run was interrupted", "the run will be interrupted"],
+  [128, "a dead end ended the run", "a dead end will end the run"], [256, "the environment cut the episode off", "the environment will cut the episode off"],
 ];
 
 export class Replay {
@@ -79,6 +81,11 @@ export class Replay {
   // Whether some action of the world, if it is known, usually does one thing and sometimes another.
   get canSlip() {
     return Boolean(this.world.truth?.probabilities.some((chance) => chance >= 0.5 && chance < 1));
+  }
+
+  // Whether the current moment is the end of its epoch.
+  get epochOver() {
+    return this.offset >= this.frames.steps[this.frame];
   }
 
   // The steps of the run before the current moment, and the episodes that had ended by then.
@@ -257,29 +264,30 @@ export class Replay {
     };
   }
 
-  // Why the epoch ended, in words.
-  whyEnded(frame) {
+  // Why an epoch ended, in words; `ahead`: why it will end.
+  whyEnded(frame, ahead = false) {
     const ended = this.frames.ended[frame];
     const goals = this.frames.goals[frame];
-    const counted = { visits: () => this.pairInWords(frame), goals: () => `it had reached the goal ${goals === 1 ? "once" : `${goals.toLocaleString("en-US")} times`}, as often as this plan allows` };
-    const reasons = ENDED.filter(([flag]) => ended & flag).map(([, words]) => counted[words]?.() ?? words);
+    const counted = { visits: () => this.pairInWords(frame, ahead), goals: () => `it ${ahead ? "will have" : "had"} reached the goal ${goals === 1 ? "once" : `${goals.toLocaleString("en-US")} times`}, as often as this plan allows` };
+    const reasons = ENDED.filter(([flag]) => ended & flag).map(([, after, before]) => counted[after]?.() ?? (ahead ? before : after));
     return reasons.join(", and ");
   }
 
   // What the visits of the pair that ended an epoch were, before it and in it.
-  pairInWords(frame) {
+  pairInWords(frame, ahead) {
     const pair = this.frames.pair[frame];
-    if (pair < 0) return "an action had reached its limit of tries";
+    const reached = `${ahead ? "will have" : "had"} reached its limit of tries`;
+    if (pair < 0) return `an action ${reached}`;
     const name = this.pairName(pair);
     const { epoch } = this.frames;
     const past = this.frame - frame;
-    if ((past !== 0 && past !== 1) || epoch[frame + 1] !== epoch[frame] + 1) return `${name} had reached its limit of tries`;
+    if ((past !== 0 && past !== 1) || epoch[frame + 1] !== epoch[frame] + 1) return `${name} ${reached}`;
     const inside = this.seenIn(frame).get(pair) ?? 0;
     const before = this.visits[pair] - (past ? inside : 0);
-    if (!before && !inside) return `${name} was to be tried for the first time`;
-    if (!before && inside === 1) return `${name} was tried for the first time`;
+    if (!before && !inside) return `${name} ${ahead ? "is" : "was"} to be tried for the first time`;
+    if (!before && inside === 1) return `${name} ${ahead ? "will have been" : "was"} tried for the first time`;
     const counts = `${before.toLocaleString("en-US")} before, ${inside.toLocaleString("en-US")} in ${past ? "that" : "this"} epoch`;
-    return before && inside >= before ? `the tries of ${name} have ${inside > before ? "more than " : ""}doubled (${counts})` : `${name} had reached its limit of tries (${counts})`;
+    return before && inside >= before ? `the tries of ${name} ${ahead ? "will have" : "have"} ${inside > before ? "more than " : ""}doubled (${counts})` : `${name} ${reached} (${counts})`;
   }
 
   pairName(pair) {
@@ -318,7 +326,7 @@ export class Replay {
     for (let frame = 1; frame < this.last; frame += 1) {
       if (this.actionsAt(this.world.start, frame) !== this.actionsAt(this.world.start, frame - 1)) change = frame;
     }
-    if (change) events.push([change, 0, `last change of the plan at the start, to ${this.actionsAt(this.world.start, change)}`]);
+    if (change) events.push([change, 0, `last changed its plan at the start ${this.world.layout ? "cell" : "state"}, to ${this.actionsAt(this.world.start, change)}`]);
     events.push([this.last, 0, unfinished ? "now" : "end of the run"]);
     return events.sort(([one], [other]) => one - other);
   }

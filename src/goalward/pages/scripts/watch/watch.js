@@ -10,15 +10,15 @@ import { placesOf } from "./places.js";
 import { PIT, closedOf, pitsOf, worldMap } from "./map.js";
 import { CellView, WhatIf } from "./inspector.js";
 import { LAYERS, ScaleBar, amountIn, layerScale, offered } from "./layers.js";
-import { captionOf, introduction, percent, readingGuide, stepInWords, whereTo } from "./captions.js";
+import { captionOf, introduction, lastTripsCompared, percent, readingGuide, stepInWords, whereTo } from "./captions.js";
 
 const SPEEDS = [["step", "step", "three steps a second"], ["run", "run", "fifteen steps a second"], ["epoch", "epoch", "about an epoch a second"], ["fast", "fast", "twenty epochs a second"]];
 const STEPS_A_SECOND = { step: 3, run: 15 };
 const EPOCHS_A_SECOND = 20;
 const SECONDS_AT_THE_GOAL = 0.5;
 const MEASURES = {
-  gap_regret: ["gap regret", "how much more the actions that it played cost on average than the best ones, added up"],
-  regret: ["realised regret", "what it paid, minus what the best policy pays on average in as many episodes; luck included"],
+  gap_regret: ["gap regret", "the extra cost, in expectation, of every action it played, added up"],
+  regret: ["realised regret", "the cost that it paid, minus what the best policy pays on average in as many episodes; chance included"],
   cost: ["cost so far", "all costs paid"],
   steps: ["steps per episode", "how many steps each trip took"],
 };
@@ -67,8 +67,8 @@ class WatchPage extends AgentsPage {
     const { world, replays } = this;
     const best = replays[0].optimalValue;
     const facts = [
-      `${whole(world.states)} states, ${world.actions} actions`,
-      best === null ? "the true model is not known" : `the best policy pays ${number(best, 4)} per episode`,
+      `${whole(world.states)} states and the goal, ${world.actions} actions`,
+      best === null ? "the true model is not known" : `the best policy pays ${number(best)} per episode`,
     ];
     this.status = el("span", { class: "live", hidden: !this.data.live }, "live");
     this.helpButton = el("button", { type: "button", class: "quiet", "aria-expanded": "false", onclick: () => this.toggleHelp() }, "keys");
@@ -291,6 +291,7 @@ class WatchPage extends AgentsPage {
   go(frame, offset = 0) {
     const { lead } = this;
     const before = this.replays.map((replay) => replay.frame).join();
+    const over = this.replays.map((replay) => replay.epochOver).join();
     lead.moveTo(frame, offset);
     this.part = this.waited = 0;
     this.follow();
@@ -304,7 +305,7 @@ class WatchPage extends AgentsPage {
       if (this.whatIf.plans) this.whatIf.replan();
       this.paint();
       this.showCell();
-    }
+    } else if (over !== this.replays.map((replay) => replay.epochOver).join()) this.describe();
     this.walk();
     this.slider.setAttribute("aria-valuetext", `${this.label.textContent}, ${this.captions[this.replays.indexOf(lead)].step.textContent}`);
     const now = this.view.clock === "steps" ? lead.time : lead.moment.episode + (lead.moment.arrived ? 1 : 0);
@@ -405,23 +406,26 @@ class WatchPage extends AgentsPage {
     const height = ({ curve, ends, episodeSteps }) => [...zero(ends), ...(measure === "steps" ? Array.from(curve.episodes, (episode) => episodeSteps[episode - 1]) : curve[measure])];
     this.regretChart.draw({
       axes: this.view.axes === "log" ? "log" : "linear", moving: true, now: this.regretChart.content?.now ?? 0, last: bySteps ? 1 : this.data.episodes, labels: true,
-      xLabel: bySteps ? "step" : "episode", unit: bySteps ? "step" : "episode", yLabel: MEASURES[measure][0], empty: "no episode is over yet",
+      xLabel: bySteps ? "step" : "episode", unit: bySteps ? "step" : "episode", yLabel: `${MEASURES[measure][0]}${measure.endsWith("regret") ? " (cost)" : ""}`, empty: "no episode is over yet",
       series: this.visible.map((replay) => ({ label: replay.label, style: replay.style, x: along(replay), y: height(replay) })),
     });
     this.verdict.textContent = this.verdictOf(measure);
-    this.meaning.textContent = `${MEASURES[measure].join(": ")}.`;
+    const explained = measure.endsWith("regret") ? ["gap_regret", "regret"] : [measure];
+    this.meaning.textContent = explained.map((name) => `${MEASURES[name].join(": ")}.`).join(" ");
   }
 
-  // Which agent is better, and by how much, in numbers of the chart.
+  // Which agent learnt more cheaply, and by how much, in numbers of the chart; and how long the last trips of both were.
   verdictOf(measure) {
     const ends = this.visible.map((replay) => [replay.label, replay.ends.length, measure === "steps" ? replay.ends.at(-1) / replay.ends.length : replay.curve[measure].at(-1)]);
     if (ends.some(([, episodes]) => !episodes)) return "";
     const what = { gap_regret: "lost", regret: "paid more than the best policy by", cost: "paid", steps: "needed" }[measure];
-    const unit = { gap_regret: " against the best policy", steps: " steps per episode" }[measure] ?? "";
+    const unit = { gap_regret: " in cost against the best policy", steps: " steps per episode" }[measure] ?? "";
     const said = `In ${whole(ends[0][1])} episodes ${ends.map(([label, , end]) => `${label} ${what} ${number(end)}`).join(", ")}${unit}.`;
     if (ends.length < 2 || ends[0][1] !== ends[1][1]) return said;
     const [best, other] = ends.sort((one, two) => one[2] - two[2]);
-    return `${said} ${best[0]} is better by ${number(other[2] - best[2])}${best[2] > 0 ? `: ${other[0]}'s figure is ${number(other[2] / best[2], 2)} times as large` : ""}.`;
+    const less = { gap_regret: "lost less", steps: "needed fewer steps" }[measure] ?? "paid less";
+    const times = best[2] > 0 ? `: ${other[0]}'s figure is ${number(other[2] / best[2], 2)} times as large` : "";
+    return `${said}${other[2] > best[2] ? ` ${best[0]} ${less} while learning, by ${number(other[2] - best[2])}${times}.` : ""}${lastTripsCompared(this.visible)}`;
   }
 
   // Below the slider: ends of epochs are short marks, ends of episodes long ones.
@@ -486,8 +490,12 @@ class WatchPage extends AgentsPage {
         }
       }
       map.drawEdges(edges);
-      this.caption(replay, this.captions[place], layer === "replanned" ? this.whatIf.noteOf(replay) : "");
     });
+    this.describe();
+  }
+
+  describe() {
+    this.replays.forEach((replay, place) => this.caption(replay, this.captions[place], this.view.layer === "replanned" ? this.whatIf.noteOf(replay) : ""));
   }
 
   caption(replay, { now, why }, note) {
