@@ -268,3 +268,7 @@ def test_the_reference_is_drawn_in_built_in_worlds(tmp_path):
     assert panel.lines[-1].get_ydata()[-1] == pytest.approx(expected)
     assert any("not a bound" in text.get_text() for text in panel.texts)
     assert len(regret_figure(results).axes[0].lines) == len(panel.lines) - 1
+    drawn = {"world": "river-swim-v0", "draw": "prior", "prior": {"kind": "dirichlet"}}
+    results = goalward.run(document | {"name": "drawn", "worlds": [drawn]}, tmp_path, workers=1)
+    plain, asked = (regret_figure(results, reference=wanted).axes[0] for wanted in (False, True))
+    assert len(plain.lines) == len(asked.lines)

@@ -179,6 +179,9 @@ def test_scale_and_share() -> None:
     limit = regret_limit(worlds.grid_world())
     assert 0.0 <= limit.resolved(1_000) < limit.resolved(10**11) <= 1.0
     assert limit.reference(1_000) < limit.reference(30_000)
+    shown = f"{100 * limit.resolved(30_000):.3g} % at K = 30,000"
+    assert shown in repr(limit)
+    assert shown in limit._repr_html_()
     # With one state of two actions the scale has a closed form in z: n I = z²/2 and T (phi - z Phi(-z)) = n z.
     bandit: RegretLimit = regret_limit(one_state([0.8, 0.5], [1.0, 1.0]))
     n = bandit.reference(10_000) / bandit.gaps[0, 1]

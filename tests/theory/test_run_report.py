@@ -11,6 +11,7 @@ from goalward import hardness, learn, theory, worlds
 from goalward.agents import PSRL
 from goalward.beliefs import FinitePrior
 from goalward.errors import TheoryError
+from goalward.figures.theory import theory_figure
 from goalward.theory.confidence import Coverage
 from goalward.theory.limit import regret_limit
 from goalward.theory.run_report import statements_table
@@ -32,6 +33,11 @@ def test_the_statements_are_those_of_the_parts() -> None:
     limit = regret_limit(WORLDS["grid"])
     assert measured["gap regret, reference(K)"] == pytest.approx((run.gap_regret[-1], limit.reference(1000)))
     assert measured["slope of gap regret in log K >= C"][1] == limit.constant
+    assert measured["share of C that K episodes resolve"][0] == limit.resolved(1000)
+    (label,) = [
+        text.get_text() for text in theory_figure([report], "").axes[3].get_legend().texts if "C" in text.get_text()
+    ]
+    assert label.endswith(f"{100 * limit.resolved(1000):.2g} % of C resolved")
     assert measured["regret - (R1 + R2 + R3)"][0] == pytest.approx(0.0, abs=1e-9)
 
 

@@ -205,6 +205,9 @@ def summary(
     measure: Annotated[
         str, typer.Option(help="With --compare: gap_regret, which varies less, regret, or cost.")
     ] = "gap_regret",
+    reference: Annotated[
+        bool, typer.Option("--reference", help="Also divide the gap regret by a heuristic scale, not a bound.")
+    ] = False,
     out: options.TableFile = None,
     format: options.Format = "text",
 ) -> None:
@@ -220,7 +223,7 @@ def summary(
     if compare:
         tables = [comparison_table(results, *compare, measure, level)]
     else:
-        tables = summary_tables(results, level, interval)
+        tables = summary_tables(results, level, interval, reference)
     if out is not None:
         save(tables, out)
     show(*tables, format=format, written=[out])

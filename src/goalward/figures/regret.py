@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from goalward.arrays import Floats
-from goalward.errors import GoalwardError, SettingError
+from goalward.errors import SettingError
 from goalward.figures import figure
 from goalward.figures.drawing import add_legend, caveat_handles, finish_axes, new_figure
 from goalward.figures.styles import LineStyle, agent_styles
@@ -30,9 +30,8 @@ from goalward.results.curves import Band, band_of, band_text, regime_of
 from goalward.results.curves import band as curve_band
 from goalward.results.measures import CURVES, LABELS, REGRETS, checked_measure
 from goalward.results.results import CellResults, Results
-from goalward.results.summary import SweepRow, sweep_rows
+from goalward.results.summary import SweepRow, limit_in, sweep_rows
 from goalward.settings import Confidence
-from goalward.studies.attachments import Attachments
 from goalward.studies.design import Cell
 
 Axis = Literal["linear", "log"]
@@ -59,7 +58,7 @@ def regret_figure(
     The default measure on logarithmic axes is the gap regret: realised regret can fall below zero by chance, where its
     logarithm has gaps. `band` is ``mean``, with t-intervals, or ``median``, with the middle `level` of the runs.
     `guides` draws sqrt(K) and log(K), by default on logarithmic axes. `reference` draws the scale of
-    `goalward.theory.regret_limit` in built-in worlds, a heuristic and no bound.
+    `goalward.theory.regret_limit` where the study names the model, a heuristic and no bound.
     """
     usual = "gap_regret" if axes == "log" else "regret"
     known = any(cell.has_model for cell in results.cells)
@@ -81,7 +80,7 @@ def regret_figure(
         if (axes == "log" if guides is None else guides) and measure in REGRETS:
             ends += draw_guides(panel, list(lines.values()), axes == "log")
         if reference and measure in REGRETS:
-            ends += draw_reference(panel, cells[0].cell)
+            ends += draw_reference(panel, results, cells[0].cell)
         name_lines(panel, ends)
         panel.set(title=mathtext(world), xlabel="episode", ylabel=LABELS[measure])
     for panel in panels[len(worlds) :]:
@@ -163,17 +162,10 @@ def draw_guides(panel: Axes, lines: list[tuple[Floats, Floats]], log: bool) -> l
     return guides
 
 
-def draw_reference(panel: Axes, cell: Cell) -> list[NamedLine]:
-    """Draw `RegretLimit.reference` along the episodes; nothing in worlds that are not built in or are refused."""
-    from goalward.studies.run_spec import make_world
-    from goalward.theory.limit import regret_limit
-
-    identity = cell.world.identity
-    if "id" not in identity or "drawn" in identity or identity.get("code"):
-        return []
-    try:
-        limit = regret_limit(make_world(identity, Attachments()))
-    except GoalwardError:
+def draw_reference(panel: Axes, results: Results, cell: Cell) -> list[NamedLine]:
+    """Draw `RegretLimit.reference` along the episodes; nothing where `limit_in` knows no limit."""
+    limit = limit_in(results, cell)
+    if limit is None:
         return []
     x = np.unique(np.geomspace(min(10, cell.episodes), cell.episodes, 40).astype(np.int64))
     y = np.array([limit.reference(int(K)) for K in x])

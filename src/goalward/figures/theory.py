@@ -43,6 +43,9 @@ def theory_figure(reports: Sequence[Report], title: str) -> Figure:
             numbers = curves[curve]
             if curve == "theorem":
                 label, numbers = scaled_theorem(reports[0].theorem, numbers, curves["gap_regret"])
+            resolved = float(curves["resolved"][:, -1].mean())
+            if curve == "over_limit" and not math.isnan(resolved):
+                label += f"; {100.0 * resolved:.2g} % of C resolved"
             draw(panel, points, numbers, colour, label)
         finish_axes(panel)
         panel.set_xscale("log")

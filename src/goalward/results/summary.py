@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from goalward.arrays import Floats
-from goalward.errors import SettingError
+from goalward.errors import GoalwardError, SettingError
 from goalward.formatting import Interval, number
 from goalward.results.measures import MEASURES, REGRETS, Sample, checked_measure
 from goalward.results.results import CellResults, Results, named
+from goalward.ssp.model import SSP
 from goalward.statistics import (
     FEW_RUNS,
     INTERVALS,
@@ -23,17 +25,25 @@ from goalward.statistics import (
     growth_of_means,
     is_skewed,
 )
+from goalward.studies.attachments import Attachments
+from goalward.studies.design import Cell as StudyCell
 from goalward.studies.design import world_name
+from goalward.studies.run_spec import make_world
+from goalward.studies.store import Store
 from goalward.studies.sweeps import labelled
 from goalward.table import Cell, Column, Columns, Table, written
+from goalward.user_code import is_reference
+
+if TYPE_CHECKING:
+    from goalward.theory.limit import RegretLimit
 
 MOST_NOTES = 8
 
 
-def summary_tables(results: Results, level: float = 0.95, interval: str = "t") -> list[Table]:
+def summary_tables(results: Results, level: float = 0.95, interval: str = "t", reference: bool = False) -> list[Table]:
     """Return the summary of a study and, if it sweeps a setting, how the regret grows with it."""
     sweeps = sweep_rows(results, level)
-    summary = summary_table(results, level, interval)
+    summary = summary_table(results, level, interval, reference)
     if not sweeps:
         return [summary]
     rows = [
@@ -52,8 +62,11 @@ def summary_tables(results: Results, level: float = 0.95, interval: str = "t") -
     return [replace(summary, notes=()), growth]
 
 
-def summary_table(results: Results, level: float = 0.95, interval: str = "t") -> Table:
-    """Return one row for each agent in each world: statistics over the complete runs, and the notes they need."""
+def summary_table(results: Results, level: float = 0.95, interval: str = "t", reference: bool = False) -> Table:
+    """Return one row for each agent in each world: statistics over the complete runs, and the notes they need.
+
+    With `reference`, the gap regret is also divided by `reference_in` the world.
+    """
     checked_level(level)
     rows = [summary_row(results, cell, level, checked_interval(interval)) for cell in results.cells]
     lengths = {row["episodes"] for row in rows}
@@ -64,7 +77,44 @@ def summary_table(results: Results, level: float = 0.95, interval: str = "t") ->
     hidden = ({"cost", "goals"} if False not in known else set()) | (set() if True in known else {*REGRETS})
     shown = [statistic.column for measure in MEASURES for statistic in measure.statistics if measure.name not in hidden]
     notes = [*paired_notes(results, level), *notes_on(rows), *(skewed_notes(results) if interval == "t" else ())]
+    if reference:
+        scales = {world: reference_in(results, cells[0].cell) for world, cells in results.worlds().items()}
+        for row in rows:
+            row["of_reference"] = in_units(row["gap_regret"], scales[row["world"]])
+        shown.append(Column("of_reference", "regret / reference"))
+        notes.append("reference: a heuristic scale, not a bound")
     return Table(rows, ["agent", Column("complete", "runs"), *shown], "summary", title, notes, group="world")
+
+
+def reference_in(results: Results, cell: StudyCell) -> float:
+    """Return `RegretLimit.reference` of the world of a cell; NaN where `limit_in` knows none, or it is 0."""
+    limit = limit_in(results, cell)
+    return math.nan if limit is None else limit.reference(cell.episodes) or math.nan
+
+
+def limit_in(results: Results, cell: StudyCell) -> RegretLimit | None:
+    """Return the limit of regret in the world of a cell.
+
+    None where it is not defined, where each run has a world of its own, and where code of a user makes the world:
+    reading results executes nothing.
+    """
+    from goalward.theory.limit import regret_limit
+
+    entry = cell.world
+    if entry.draw is not None or entry.code or is_reference(entry.world):
+        return None
+    try:
+        stored = Attachments() if results.folder is None else Store.open(results.folder).attachments
+        world = make_world(entry.identity, stored)
+        return regret_limit(world) if isinstance(world, SSP) else None
+    except GoalwardError:
+        return None
+
+
+def in_units(regret: Interval, unit: float) -> Cell:
+    """Return a regret in units of a scale; an empty cell if there is no scale."""
+    ratio = Interval(regret.value / unit, regret.low / unit, regret.high / unit, regret.runs)
+    return Cell(ratio, "" if math.isnan(unit) else written(ratio))
 
 
 def skewed_notes(results: Results) -> list[str]:

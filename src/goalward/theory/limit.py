@@ -30,8 +30,8 @@ regrets by. It is a heuristic and no bound: agents may well be below it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 from scipy import optimize, sparse, special
@@ -39,10 +39,12 @@ from scipy.sparse import linalg
 
 from goalward.arrays import Bools, Floats
 from goalward.errors import TheoryError
+from goalward.formatting import number
 from goalward.planning.evaluate import action_values, markov_chain, row_sums
 from goalward.planning.solve import Solution, proved, solve_all
 from goalward.ssp.graph import reached_from, state_graph
 from goalward.ssp.model import SSP, check_model, restrict_actions
+from goalward.table import ShownAsFacts
 
 __all__ = ["RegretLimit", "regret_limit"]
 
@@ -51,10 +53,12 @@ AGAIN = 1e-9  # how close, relatively, the value of the start must come to the o
 BISECTIONS = 100
 MANY_STATES = 2_000
 """In larger models every solution takes long, and states off the path of optimal policies are left out."""
+SHOWN = (1_000, 30_000, 1_000_000)
+"""The numbers of episodes of which the text of a limit says how much of C they resolve."""
 
 
-@dataclass(frozen=True, eq=False)
-class RegretLimit:
+@dataclass(frozen=True, eq=False, repr=False)
+class RegretLimit(ShownAsFacts):
     """The asymptotic limit of regret in a model.
 
     Attributes
@@ -74,13 +78,13 @@ class RegretLimit:
     """
 
     constant: float
-    information: Floats = field(repr=False)
-    visits: Floats = field(repr=False)
-    gaps: Floats = field(repr=False)
-    on_path: Bools = field(repr=False)
+    information: Floats
+    visits: Floats
+    gaps: Floats
+    on_path: Bools
     path_only: bool
-    ssp: SSP = field(repr=False)  #: the model
-    opportunities: Floats = field(repr=False)
+    ssp: SSP  #: the model
+    opportunities: Floats
     """Per episode and state: the visits of a policy that mixes optimal actions evenly; 1 off its path."""
 
     def resolved(self, K: int) -> float:
@@ -90,6 +94,10 @@ class RegretLimit:
         shares = np.where(self.visits > 0.0, self.gaps, 0.0) * self.visits
         enough = self.trials(K) * np.nan_to_num(self.information, posinf=np.inf) >= math.log(K)
         return float(shares[enough].sum() / shares.sum())
+
+    def _facts(self) -> dict[str, Any]:
+        shares = [f"{100.0 * self.resolved(K):.3g} % at K = {K:,}" for K in SHOWN]
+        return {"constant": number(self.constant), "resolved": ", ".join(shares), "path_only": self.path_only}
 
     def reference(self, K: int) -> float:
         """Return a scale for the regret after K episodes: a heuristic, not a bound.

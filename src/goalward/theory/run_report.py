@@ -58,9 +58,9 @@ class Report:
     """One run under the analysis.
 
     `curves` has the same numbers as `statements` after k episodes, by name: ``regret, gap_regret, theorem, reference,
-    log_limit``; ``epochs, epoch_bound``; ``R1, R2, R3``; ``true_ratio, sampled_ratio``, the largest distance of a
-    kernel from the empirical frequencies divided by the radius of its confidence set; ``played_pairs, all_pairs``, the
-    concentration. `terms`, `count`, `invariants`, `cover` and `intervals` are what `goalward.theory` says of it.
+    log_limit, resolved``; ``epochs, epoch_bound``; ``R1, R2, R3``; ``true_ratio, sampled_ratio``, the largest distance
+    of a kernel from the empirical frequencies divided by the radius of its confidence set; ``played_pairs, all_pairs``,
+    the concentration. `terms`, `count`, `invariants`, `cover` and `intervals` are what `goalward.theory` says of it.
     """
 
     run: Run = field(repr=False)
@@ -124,6 +124,7 @@ def report(run: Run, world: SSP | None = None) -> Report:
         "theorem": np.array([attempt(partial(theorem, k))[0] or math.nan for k in K]),
         "reference": np.array([math.nan if limit is None else limit.reference(k) for k in K]),
         "log_limit": (math.nan if limit is None else limit.constant) * np.log(points),
+        "resolved": np.array([math.nan if limit is None else limit.resolved(k) for k in K]),
         "epochs": (epoch + 1).astype(np.float64),
         "epoch_bound": np.array([epoch_bound(S, A, k, max(T, 2)) for k, T in zip(K, steps.tolist(), strict=True)]),
         **{f"R{1 + term}": sums[:, term] for term in range(3)},
@@ -135,7 +136,7 @@ def report(run: Run, world: SSP | None = None) -> Report:
     regrets = curves["gap_regret"][late]
     slope = float(np.polyfit(np.log(points[late]), regrets, 1)[0]) if late.sum() > 1 else math.nan
     slope = 0.0 if abs(slope) <= 1e-12 * regrets.max() else slope  # a flat curve has a slope that is rounding
-    constant, resolved = (math.nan, math.nan) if limit is None else (limit.constant, limit.resolved(K[-1]))
+    constant = math.nan if limit is None else limit.constant
     intervals, no_intervals = attempt(lambda: cut_into_intervals(trace))
     third = math.nan
     if intervals is not None:
@@ -156,7 +157,10 @@ def report(run: Run, world: SSP | None = None) -> Report:
         Statement("gap regret, reference(K)", last["gap_regret"], last["reference"], no_limit or "a heuristic scale"),
         Statement("slope of gap regret in log K >= C", slope, constant, no_limit or "as K grows"),
         Statement(
-            "share of C that K episodes resolve", resolved, math.nan, no_limit or "if small, C log K is no scale"
+            "share of C that K episodes resolve",
+            last["resolved"],
+            math.nan,
+            no_limit or "if small, C log K is no scale",
         ),
         Statement("|theta_l - theta*|, pairs played", last["played_pairs"], first["played_pairs"], beside),
         Statement("|theta_l - theta*|, all pairs", last["all_pairs"], first["all_pairs"], beside),
