@@ -9,6 +9,7 @@ import math
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -65,6 +66,24 @@ NASTY = Table(
     notes=["# is a caveat"],
     group="world",
 )  # fmt: skip
+LONG = Table(
+    [
+        {
+            "cell": f"cell {cell}",
+            "statement": "epochs L <= sqrt(2 S A K log T) + S A log T",
+            "measured": Interval(1.85e-13, 1e-14, 3.6e-13, 3),
+            "bound": 2.15e9 if row else 1023.0,
+            "ratio": 1.42e-7,
+            "note": "in expectation over worlds of the prior, which are drawn anew for each of the runs",
+        }
+        for cell in range(4)
+        for row in range(13)
+    ],
+    ["statement", "measured", "bound", "ratio", "note"],
+    title="mean of 3 runs",
+    notes=["the only note"],
+    group="cell",
+)
 FACTS = Table.facts({"states": 4, "a_b": "long text & more"}, title="50 %")
 
 
@@ -75,6 +94,20 @@ def test_latex_aligns_numbers_and_escapes_names() -> None:
     assert r"\begin{tabular}{lD{.}{.}{3.0}@{\,}lD{.}{.}{5.0}}" in text
     assert r"{[}b] & 0.51 & $[0.40, 0.90]$ \\" in NASTY.latex()
     assert r"2.65 \times 10^{-13}" in NASTY.latex()
+
+
+def test_latex_stays_on_the_page() -> None:
+    """Groups that do not fit on one page are tables of their own; long texts are broken, wide tables made smaller."""
+    text = LONG.latex()
+    assert text.count(r"\begin{table}") == text.count(r"\end{table}") == 4
+    assert [text.count(rf"\emph{{cell {cell}}}") for cell in range(4)] == [1, 1, 1, 1]
+    assert text.count("the only note") == 1
+    assert text.count(r"p{0.35\linewidth}") == 8
+    assert text.count(r"\resizebox") == text.count(r"\end{tabular}}") == 4
+    assert text.count(r"\\") == 4 * (13 + 2)
+    short = replace(LONG, rows=LONG.rows[:26]).latex()
+    assert short.count(r"\begin{table}") == 1
+    assert r"\resizebox" not in TABLE.latex()
 
 
 @pytest.mark.parametrize("table", [TABLE, NASTY, Table([], ["agent"])], ids=["plain", "nasty", "empty"])
@@ -93,12 +126,14 @@ def test_rows_of_latex_fill_the_columns(table: Table) -> None:
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="LaTeX is not installed")
 def test_latex_compiles(tmp_path) -> None:
-    document = [r"\documentclass{article}", r"\usepackage{booktabs,dcolumn}", r"\begin{document}"]
-    document += [table.latex() for table in (TABLE, NASTY, FACTS)]
+    document = [r"\documentclass{article}", r"\usepackage{booktabs,dcolumn,graphicx}", r"\begin{document}"]
+    document += [table.latex() for table in (TABLE, NASTY, FACTS, LONG)]
     (tmp_path / "tables.tex").write_text("\n".join([*document, r"\end{document}"]))
     command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "tables.tex"]
     found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stdout[-2000:]
+    assert "Overfull" not in found.stdout
+    assert "too large" not in found.stdout
 
 
 def test_only_columns_of_numbers_are_aligned_at_the_right() -> None:

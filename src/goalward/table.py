@@ -13,7 +13,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +24,10 @@ from goalward.formatting import Interval, finite, html_text, latex_text, markdow
 ENDINGS = {".txt": "text", ".md": "markdown", ".csv": "csv", ".json": "json", ".html": "html", ".tex": "latex"}
 FORMATS = tuple(ENDINGS.values())
 HTML_CELL = "padding:2px 12px 2px 0;border:none;text-align:"
+LATEX_ROWS, LATEX_LINE, LATEX_TEXT = 40, 75, 30
+"""What a page of LaTeX holds: rows of a table, characters of a line, and characters of a text that is not broken."""
+LATEX_SHRUNK = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
+PARTS = ("whole", "fraction")
 LATEX_NUMBER = re.compile(r"(?P<number>(?P<whole>-?[\d,]+)\.?(?P<fraction>\d*(e[+-]\d+)?))(?P<rest> [±\[].*)?")
 
 
@@ -171,12 +175,16 @@ class Table:
             return [[column.title, text] for row in rows for column in columns if (text := column.text(row))]
         return [[column.text(row) for column in columns] for row in rows]
 
-    def blocks(self, escape: Callable[[str], str] = str) -> Iterator[tuple[str, list[str], list[list[str]]]]:
-        """Yield the title, the headings and the lines of each group of rows, with every text escaped."""
+    def grouped(self) -> dict[str, list[Mapping[str, Any]]]:
+        """Return the rows that people see, by the text of their group."""
         groups: dict[str, list[Mapping[str, Any]]] = {} if self.group else {"": []}
         for row in self.rows[: self.most]:
             groups.setdefault(Column(self.group).text(row), []).append(row)
-        for group, rows in groups.items():
+        return groups
+
+    def blocks(self, escape: Callable[[str], str] = str) -> Iterator[tuple[str, list[str], list[list[str]]]]:
+        """Yield the title, the headings and the lines of each group of rows, with every text escaped."""
+        for group, rows in self.grouped().items():
             title, *headings = map(escape, [": ".join(filter(None, (group, self.title))), *self.headings])
             yield title, headings, [list(map(escape, line)) for line in self.cells(rows)]
 
@@ -248,10 +256,17 @@ class Table:
         return "".join(["<div>", *parts, f"<ul>{notes}</ul>" if notes else "", "</div>"])
 
     def latex(self) -> str:
-        """Return a table environment for LaTeX, with the packages booktabs and dcolumn.
+        """Return a table environment for LaTeX, with the packages booktabs, dcolumn and graphicx.
 
         Numbers are aligned at their decimal points. What follows them, such as an interval, has a column of its own.
+        Long texts are broken into lines, and a table that is wider than the page is made smaller. Where the groups do
+        not fit on one page, each is a table of its own.
         """
+        groups = list(self.grouped().values())
+        if len(groups) > 1 and sum(map(len, groups)) > LATEX_ROWS:
+            parts = [replace(self, rows=rows, most=None, notes=()) for rows in groups]
+            parts[-1] = replace(parts[-1], notes=self.shown_notes(str))
+            return "\n\n".join(part.latex() for part in parts)
         blocks = list(self.blocks())
         lines = [line for _, _, block in blocks for line in block]
         columns = [latex_column([line[index] for line in lines], right) for index, right in enumerate(self.right)]
@@ -259,7 +274,7 @@ class Table:
         rows = iter([f"{' & '.join(row)} \\\\" for row in zip(*cells, strict=True)])
         body = []
         if self.headings:
-            sides = ["l" if kind == "l" else "c" for kind in kinds]
+            sides = ["c" if kind.startswith("D") else "l" for kind in kinds]
             headings = zip(widths, sides, map(latex_text, self.headings), strict=True)
             body.append(" & ".join(rf"\multicolumn{{{n}}}{{{side}}}{{{text}}}" for n, side, text in headings) + r" \\")
         for title, _, block in blocks:
@@ -268,11 +283,13 @@ class Table:
             body += [rf"\multicolumn{{{sum(widths)}}}{{l}}{{\emph{{{group}}}}} \\"] * bool(self.group)
             body += [next(rows) for _ in block]
         columns_text = r"lp{0.7\linewidth}" if self.vertical else "".join(kinds)
-        head = [r"\begin{table}  % \usepackage{booktabs,dcolumn}", r"\centering"]
+        head = [r"\begin{table}  % \usepackage{booktabs,dcolumn,graphicx}", r"\centering"]
         head += [rf"\caption{{{latex_text(self.title)}}}"] * bool(self.title)
-        head += [rf"\begin{{tabular}}{{{columns_text}}}", r"\toprule"]
+        longest = [max(map(len, column)) for column in zip(*filter(None, (self.headings, *lines)), strict=True)]
+        wide = not self.vertical and sum(longest) > LATEX_LINE
+        head += [LATEX_SHRUNK] * wide + [rf"\begin{{tabular}}{{{columns_text}}}", r"\toprule"]
         notes = [rf"\par\smallskip\footnotesize {note}" for note in self.shown_notes(latex_text)]
-        return "\n".join([*head, *body, r"\bottomrule", r"\end{tabular}", *notes, r"\end{table}"])
+        return "\n".join([*head, *body, r"\bottomrule", r"\end{tabular}" + "}" * wide, *notes, r"\end{table}"])
 
     def save(self, path: str | Path) -> None:
         """Write the table to `path`, whole or not at all; its ending names the format, as in ``runs.parquet``."""
@@ -341,11 +358,13 @@ def latex_column(texts: Sequence[str], numbers: bool) -> tuple[str, int, list[st
     ['1{,}234 & ${}\\pm 56$', '0.5 & ', '\\multicolumn{2}{c}{-}']
     """
     if not numbers:
-        return "l", 1, list(map(latex_text, texts))
+        broken = max(map(len, texts), default=0) > LATEX_TEXT
+        return r"p{0.35\linewidth}" if broken else "l", 1, list(map(latex_text, texts))
     matches = [LATEX_NUMBER.fullmatch(text) for text in texts]  # "-", "inf" and nothing do not match
     found = [match for match in matches if match is not None]
     width = 2 if any(match["rest"] for match in found) else 1
-    digits = [max((len(match[part]) for match in found), default=0) for part in ("whole", "fraction")]
+    # A power of ten is wider than the characters that write it here.
+    digits = [max((len(match[part]) + 3 * ("e" in match[part]) for match in found), default=0) for part in PARTS]
     cells = []
     for text, match in zip(texts, matches, strict=True):
         if match is None:
