@@ -359,7 +359,7 @@ def latex_column(texts: Sequence[str], numbers: bool) -> tuple[str, int, list[st
     """
     if not numbers:
         broken = max(map(len, texts), default=0) > LATEX_TEXT
-        return r"p{0.35\linewidth}" if broken else "l", 1, list(map(latex_text, texts))
+        return r">{\raggedright\arraybackslash}p{0.35\linewidth}" if broken else "l", 1, list(map(latex_text, texts))
     matches = [LATEX_NUMBER.fullmatch(text) for text in texts]  # "-", "inf" and nothing do not match
     found = [match for match in matches if match is not None]
     width = 2 if any(match["rest"] for match in found) else 1

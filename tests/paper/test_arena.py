@@ -17,6 +17,7 @@ from goalward.paper.arena import (
     LEFT_OUT,
     REFERENCE,
     REPORTING,
+    arena_page,
     arena_study,
     arena_tables,
     long_study,
@@ -176,6 +177,13 @@ def test_plain_data(ratios: Ratios) -> None:
     assert document["agents"][0]["agent"] == "a|b"
     assert [row["world"] for row in document["worlds"]] == ["one", "two"]
     assert [cell["refusal"] for cell in document["cells"] if cell["refusal"]] == ["costs above 1"] * 2
+
+
+def test_the_legend_of_the_page_explains_every_column(ratios: Ratios) -> None:
+    content = arena_page(ratios).content
+    (_, headings, _, _), *_ = content["tables"][0][2]
+    assert set(headings) - {"agent", "in"} <= content["legend"].keys()
+    assert {"regret / reference", "sticks", "failed"} <= set(headings)
 
 
 def test_files(ratios: Ratios, tmp_path) -> None:

@@ -43,9 +43,13 @@ LEFT_OUT = {
 }
 """The registered agents that are not in the arena, and why."""
 LEGEND = {
-    "geometric mean": "of the ratios over the worlds, with its interval: below 1 is less regret than the reference has",
+    "geometric mean": "of the ratios over the worlds, with its interval: below 1 is less regret than the agent with 1",
     "worst": "the largest ratio, and the world in which it is",
+    "regret / reference": "the geometric mean of gap regrets divided by a heuristic scale of the world, not a bound",
+    "worst late regret / B*": "what the worst run pays per episode in the last two thirds; the largest of all worlds",
+    "sticks": "worlds in which a run sticks: its late regret is above 0.02 B* and five times that of the agent with 1",
     "cut off": "runs that the step limit ended; a ratio with > is a lower bound",
+    "failed": "runs that ended with an error; goalward status says why",
     "refused": "worlds that the agent refuses, because of costs or dead ends",
     "CPU": "the geometric mean of the ratios of processor times",
 }
