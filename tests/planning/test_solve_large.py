@@ -190,3 +190,24 @@ def test_an_acyclic_model_takes_one_pass() -> None:
         values[state] = (costs[state] + share @ values).min()
     np.testing.assert_allclose(solution.values, values[:-1], rtol=1e-12, atol=1e-15)
     assert (solution.method, solution.iterations) == ("sweeps", 1)
+
+
+def test_a_long_queue_whose_cheap_service_is_too_slow() -> None:
+    """Of the three speeds of service two let the queue grow: their values exceed what doubles can hold apart."""
+    states, arrival = 100_000, 0.49
+    speeds, prices = np.array([0.45, 0.49, 0.50]), np.array([0.5, 1.0, 1.5])
+    waiting = np.arange(states)
+    fewer, more = np.where(waiting > 0, waiting - 1, states), np.minimum(waiting + 1, states - 1)
+    transitions = {"fewer": (fewer, speeds), "more": (more, np.full(3, arrival)), "same": (waiting, 0.51 - speeds)}
+    rows, successors, shares = [], [], []
+    for targets, chances in transitions.values():
+        for action, chance in enumerate(chances):
+            rows.append(3 * waiting + action)
+            successors.append(targets)
+            shares.append(np.full(states, chance))
+    kernel = sparse.coo_array(
+        (np.concatenate(shares), (np.concatenate(rows), np.concatenate(successors))), shape=(3 * states, states + 1)
+    ).tocsr()
+    costs = prices + (waiting[:, np.newaxis] + 1) / states
+    model = gw.SSP.from_rows(kernel.indptr, kernel.indices, kernel.data, costs, states // 2)
+    check_by_linear_solve(model, gw.solve(model), 1e-6)

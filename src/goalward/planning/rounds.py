@@ -17,7 +17,7 @@ import numpy as np
 
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.jit import int64, interrupted, kernel
-from goalward.planning.bellman import Chain, initial_policy, optimal_sweep, policy_sweeps
+from goalward.planning.bellman import Chain, hurry, initial_policy, optimal_sweep, policy_sweeps
 from goalward.planning.policy_iteration import Equation, aggregate, eliminate
 from goalward.planning.reduction import Blocks, Problem
 from goalward.progress import Phase
@@ -92,8 +92,8 @@ class Rounds:
                 work = direct_work(self.chain, begin, end, limit) if work == np.inf else work
                 if work <= limit:
                     solved = direct_step(self.chain, begin, end, self.values)
-                    if not solved:  # the policy circles where that costs next to nothing; the initial one does not
-                        initial_policy(self.problem, begin, end, self.values, self.policy)
+                    if not solved:  # the policy circles where that costs next to nothing, or drifts away from the goal
+                        hurry(self.problem, begin, end, self.policy)
                         chain = Chain.of(self.problem, self.policy[begin:end])
                         solved = direct_step(chain, begin, end, self.values)
                     lost = not solved
@@ -302,7 +302,9 @@ def direct_step(chain: Chain, begin: int, end: int, values: Floats) -> bool:
     solved[begin:end] = 0.0
     for _ in range(2):
         solved[begin:end] += factors.solve(residuals(chain, begin, end, solved))
-    if not (np.isfinite(solved[begin:end]).all() and solved[begin:end].min() > 0.0):
+    # Where a policy drifts away from the goal, values may be so large that what is left exceeds the costs.
+    left = np.abs(residuals(chain, begin, end, solved)).max()
+    if not (left < chain.cost[: end - begin].max() and solved[begin:end].min() > 0.0):
         return False
     values[begin:end] = solved[begin:end]
     return True
