@@ -5,10 +5,11 @@ import math
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import goalward
 from goalward.errors import SettingError
-from goalward.figures.regret import growth_figure, regret_figure
+from goalward.figures.regret import growth_figure, name_lines, regret_figure
 from goalward.results.curves import band
 from goalward.results.results import open_results
 from goalward.results.summary import summary_table, sweep_rows
@@ -43,6 +44,14 @@ def test_names_stand_at_the_ends_of_the_lines_in_their_colours_and_apart(axes):
     boxes = sorted((text.get_window_extent() for text in panel.texts), key=lambda box: box.y0)
     assert all(lower.y1 <= upper.y0 + 1.0 for lower, upper in itertools.pairwise(boxes))
     assert all(box.x1 <= figure.bbox.x1 and box.x0 >= panel.get_window_extent().x1 for box in boxes)
+
+
+def test_a_line_that_leaves_the_panel_moves_no_name():
+    panel = Figure().subplots()
+    panel.set_ylim(0.0, 100.0)
+    ends = {"low": 20.0, "middle": 50.0, "guide": 300.0}
+    name_lines(panel, [(name, "black", np.array([1.0]), np.array([end])) for name, end in ends.items()])
+    assert [text.get_position()[1] for text in panel.texts] == pytest.approx([0.2, 0.5, 1.0])
 
 
 def test_caveats_are_in_the_legend():

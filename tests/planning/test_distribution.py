@@ -107,7 +107,7 @@ def test_rounding_up_and_down_encloses_the_truth(seed: int) -> None:
 
 def test_cvar_is_the_mean_of_the_worst_share() -> None:
     ssp = random_model(3, [0.5, 1.0, 1.5])
-    found = gw.evaluate(ssp, [0, 1, 0]).distribution(tail=1e-13)
+    found = gw.evaluate(ssp, [0, 1, 0], tolerance=1e-12).distribution(tail=1e-13)
     mass = np.diff(found.lower, prepend=0.0)
     assert found.cvar(0.0) == pytest.approx((found.mean,) * 2, rel=1e-9)
     for level in (0.3, 0.9):
@@ -118,6 +118,16 @@ def test_cvar_is_the_mean_of_the_worst_share() -> None:
         assert found.cvar(level) == pytest.approx((direct, direct), rel=1e-8)
     assert found.cvar(1.0).upper == np.inf
     assert found.variance == pytest.approx((mass * found.costs**2).sum() - found.mean**2, rel=1e-6)
+
+
+def test_bounds_of_cvar_hold_whatever_the_precision_of_the_mean() -> None:
+    ssp = gw.worlds.grid_world(rows=6, columns=6)
+    policy = gw.solve(ssp).policy
+    sharp = gw.evaluate(ssp, policy, tolerance=1e-13).distribution(tail=1e-14).cvar(0.95)
+    for tolerance in (1e-3, 1e-6, 1e-9):
+        bounds = gw.evaluate(ssp, policy, tolerance=tolerance).distribution().cvar(0.95)
+        assert bounds.lower <= sharp.upper
+        assert sharp.lower <= bounds.upper
 
 
 def test_simulation_agrees_on_a_grid_with_slips() -> None:

@@ -182,14 +182,15 @@ def name_lines(panel: Axes, lines: list[NamedLine]) -> None:
         if last <= 0.0 and panel.get_yscale() == "log":  # a line of zeros is not on logarithmic axes
             ends.append((0.0, f"{name} ≤ 0", colour))
         elif math.isfinite(last):
-            ends.append((float(to_axes.transform((1.0, last))[1]), name, colour))
+            ends.append((min(float(to_axes.transform((1.0, last))[1]), 1.0), name, colour))
     ends.sort()
     heights: list[float] = []
     for height, _, _ in ends:
         heights.append(max(height, heights[-1] + NAME_HEIGHT if heights else 0.0))
-    above = max(0.0, heights[-1] - 1.0) if heights else 0.0
+    for i in reversed(range(len(heights))):  # what was moved above the panel moves down, with those below it in the way
+        heights[i] = min(heights[i], 1.0 - NAME_HEIGHT * (len(heights) - 1 - i))
     for height, (_, name, colour) in zip(heights, ends, strict=True):
-        panel.text(1.015, height - above, name, color=colour, va="center", fontsize=9, transform=panel.transAxes)
+        panel.text(1.015, height, name, color=colour, va="center", fontsize=9, transform=panel.transAxes)
 
 
 def say_empty(panel: Axes, message: str) -> None:

@@ -62,6 +62,8 @@ class CostDistribution:
         Bounds of P(cost <= costs[i]), at increasing costs on a grid.
     mean, variance
         Of the cost; infinite if the goal is not reached almost surely.
+    mean_error
+        How far the mean may be from the true one.
     goal_probability
         The probability of reaching the goal: an episode that does not costs more than any number.
     exact
@@ -72,6 +74,7 @@ class CostDistribution:
     lower: Floats
     upper: Floats
     mean: float
+    mean_error: float
     variance: float
     goal_probability: float
     exact: bool
@@ -104,11 +107,11 @@ class CostDistribution:
             return Range(self.quantile(level).lower if np.isfinite(self.mean) else np.inf, np.inf)
         steps = np.diff(self.costs, prepend=0.0)
         bounds = []
-        for bound in (self.lower, self.upper):
+        for bound, mean in ((self.lower, self.mean - self.mean_error), (self.upper, self.mean + self.mean_error)):
             above = np.append(1.0, 1.0 - bound[:-1])  # P(X > x) for x in each interval before a level
-            excess = np.maximum(self.mean - np.cumsum(above * steps), 0.0)
+            excess = np.maximum(mean - np.cumsum(above * steps), 0.0)
             bounds.append(float(np.min(self.costs + excess / (1.0 - level))))
-        return Range(max(bounds[0], self.mean), bounds[1])
+        return Range(max(bounds[0], self.mean - self.mean_error), bounds[1])
 
     def __repr__(self) -> str:
         median, worst = self.quantile(0.5), self.quantile(0.95)
@@ -136,8 +139,8 @@ class Moves(NamedTuple):
 
 
 def cost_distribution(
-    ssp: SSP, weights: Floats, values: Floats, goal_probability: Floats | None, start: int | None, grid: float | None,
-    tail: float,
+    ssp: SSP, weights: Floats, values: Floats, tolerance: float, goal_probability: Floats | None, start: int | None,
+    grid: float | None, tail: float,
 ) -> CostDistribution:  # fmt: skip
     """Return the distribution of the cost of a policy; see `Evaluation.distribution`."""
     origin = ssp.initial_state if start is None else checked_state(start, ssp.states)
@@ -171,6 +174,7 @@ def cost_distribution(
         np.maximum(low * (1.0 - rounding), 0.0),
         np.minimum(high * (1.0 + rounding), reached),
         mean if surely else np.inf,
+        mean * (tolerance + np.finfo(np.float64).eps * length),  # of the evaluation, and of adding up the curve
         variance_at(ssp, weights, moves, values, origin) if surely else np.inf,
         reached,
         exact,

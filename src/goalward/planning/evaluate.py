@@ -38,6 +38,8 @@ class Evaluation(ShownAsFacts):
     model: SSP | None = field(default=None, repr=False)  #: the model that the policy acts in
     weights: Floats | None = field(default=None, repr=False)
     """The probability of each action in each state under the policy."""
+    tolerance: float = 0.0
+    """The relative precision to which the costs are proved."""
 
     def distribution(
         self, start: int | None = None, *, grid: float | None = None, tail: float = 1e-9
@@ -66,7 +68,9 @@ class Evaluation(ShownAsFacts):
 
         assert self.model is not None
         assert self.weights is not None
-        return cost_distribution(self.model, self.weights, self.costs, self.goal_probability, start, grid, tail)
+        return cost_distribution(
+            self.model, self.weights, self.costs, self.tolerance, self.goal_probability, start, grid, tail
+        )
 
     def _facts(self) -> dict[str, object]:
         cost, steps = (numbers[np.isfinite(numbers)].max(initial=0.0) for numbers in (self.costs, self.steps))
@@ -94,13 +98,15 @@ def evaluate(ssp: SSP, policy: ArrayLike, tolerance: float = 1e-9, *, goal_first
     if goal_first:
         from goalward.planning.goal_first import evaluate_goal_first
 
-        return replace(evaluate_goal_first(chain, tolerance), model=ssp, weights=policy_weights(ssp, policy))
+        found = evaluate_goal_first(chain, tolerance)
+        return replace(found, model=ssp, weights=policy_weights(ssp, policy), tolerance=tolerance)
     timed = chain.with_costs(np.ones((ssp.states, 1)))
     return Evaluation(
         proved(solve_all(chain, tolerance), tolerance, "the policy's cost").values,
         proved(solve_all(timed, tolerance), tolerance, "the policy's hitting time").values,
         model=ssp,
         weights=policy_weights(ssp, policy),
+        tolerance=tolerance,
     )
 
 

@@ -48,11 +48,10 @@ def band_of(runs: Floats, level: float, kind: Band = "mean") -> tuple[Floats, Fl
 
 def regime_of(results: Results) -> str:
     """Say whether confidence widths are those of the theory or tuned; empty if no agent of the study has any."""
-    scales = {
-        cell.cell.agent.identity.get("settings", {}).get("scale")
-        for cell in results.cells
-        if "scale" in cell.cell.agent.identity.get("settings", {})
-    }
+    # An agent of a user's own may call something else its scale.
+    known = [cell.cell.agent for cell in results.cells if not cell.cell.agent.code and ":" not in cell.cell.agent.agent]
+    settings = [agent.identity.get("settings", {}) for agent in known]
+    scales = {setting["scale"] for setting in settings if "scale" in setting}
     if not scales:
         return ""
     if scales == {1.0}:
