@@ -22,7 +22,7 @@ from goalward.agents import saving as storage
 from goalward.beliefs.base import Prior
 from goalward.beliefs.base import registry as priors
 from goalward.errors import FileError, GoalwardError
-from goalward.learning import policy as policies
+from goalward.learning import deployed_policy as policies
 from goalward.settings import settings_of
 from goalward.worlds.base import build
 
