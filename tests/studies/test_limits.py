@@ -28,6 +28,28 @@ class Hoards(PSRL):
         self.hoard = [np.ones(10_000_000) for _ in range(100)]
         time.sleep(60)
 
+class Counts(PSRL):
+    """Counts the runs that reach a plan, by the length of a file."""
+    def plan(self, state):
+        with open({counter!r}, "a") as counter:
+            counter.write("x")
+
+class CountsRaises(Counts):
+    def plan(self, state):
+        super().plan(state)
+        raise OSError("the network is busy")
+
+class CountsLoops(Counts):
+    def plan(self, state):
+        super().plan(state)
+        time.sleep(60)
+
+class CountsHoards(Counts):
+    def plan(self, state):
+        super().plan(state)
+        self.hoard = [np.ones(10_000_000) for _ in range(100)]
+        time.sleep(60)
+
 class Kills(PSRL):
     def plan(self, state):
         import os
@@ -47,7 +69,7 @@ class Flaky(PSRL):
 def greedy(folder, write_study):
     marker = folder / "flaky"
     marker.touch()
-    (folder / "greedy.py").write_text(GREEDY.format(marker=str(marker)))
+    (folder / "greedy.py").write_text(GREEDY.format(marker=str(marker), counter=str(folder / "counter")))
 
     def write(*names):
         return write_study(*(f"greedy.py:{name}" for name in names), "psrl")
@@ -61,7 +83,7 @@ def test_runs_beyond_their_limits_fail_with_a_reason(greedy, folder, run_here, d
     quick = Options(only=["agent=Loops", "agent=psrl"], limits=Limits(2.0))
     small = Options(only=["agent=Hoards", "agent=Kills"], limits=Limits(memory=600))
     looped = run_study(study, store, ThisProcess, quick)
-    assert [failure.error for failure in looped.failures] == ["it took longer than the limit of 2.0 s"]
+    assert [failure.error for failure in looped.failures] == ["it took longer than the limit of 2 s"]
     record = json.loads(looped.failures[0].path.read_text())
     assert "round and round" in record["output"]
     assert record["host"] == os.uname().nodename
@@ -94,6 +116,35 @@ def test_a_run_that_fails_is_tried_again_at_once(greedy, folder):
     store = Store.open(folder / "results", create=True)
     report = run_study(greedy("Flaky"), store, lambda: open_workers(2), Options(retries=1))
     assert report.complete
+
+
+@pytest.mark.parametrize("retries", [0, 1, 2, 4])
+@pytest.mark.parametrize(
+    ("agent", "limits", "reason"),
+    [
+        ("CountsRaises", Limits(60.0), "OSError: the network is busy"),
+        ("CountsLoops", Limits(0.5), "it took longer than the limit of 0.5 s"),
+        ("CountsHoards", Limits(memory=500), "MB of memory, more than the limit of 500 MB"),
+    ],
+)
+def test_a_run_beyond_its_limits_is_tried_as_often_as_one_that_raises(greedy, folder, retries, agent, limits, reason):
+    study = greedy(agent).replace(runs=1)
+    store = Store.open(folder / "results", create=True)
+    options = Options(only=[f"agent={agent}"], limits=limits, retries=retries)
+    report = run_study(study, store, lambda: open_workers(2), options)
+    assert len((folder / "counter").read_text()) == retries + 1
+    (failure,) = report.failures
+    assert reason in failure.error
+    assert report.lost == 0
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_process_that_the_time_limit_kills_has_not_died_by_itself(greedy, folder, workers):
+    store = Store.open(folder / "results", create=True)
+    options = Options(only=["agent=Loops"], limits=Limits(0.005), retries=1)
+    report = run_study(greedy("Loops"), store, lambda: open_workers(workers), options)
+    assert [failure.error for failure in report.failures] == ["it took longer than the limit of 0.005 s"] * 2
+    assert report.lost == 0
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,6 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from goalward.errors import SettingError, WorkerError
-from goalward.formatting import duration
 from goalward.settings import checked_integer, checked_number
 
 LOOK_SECONDS = 0.02  # how often to look at the time and the memory of a call that has limits
@@ -159,7 +158,7 @@ class Child:
                 self.process.join(LEAVE_SECONDS)
                 reason = f"the process of this run died (exit code {self.process.exitcode}); out of memory?"
             elif limited and limits.seconds is not None and seconds > limits.seconds:
-                reason = f"it took longer than the limit of {duration(limits.seconds)}"
+                reason = f"it took longer than the limit of {limits.seconds:g} s"
             elif limits.memory is not None and (used := self.megabytes()) > limits.memory:
                 reason = f"it used {used:,.0f} MB of memory, more than the limit of {limits.memory:,} MB"
             if reason:

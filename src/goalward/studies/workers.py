@@ -139,7 +139,8 @@ class Processes(Workers):
         answers: list[Any] = []
         while len(answers) < len(batch.tasks):
             child: Child | None = getattr(self.local, "child", None)
-            if child is None or not child.process.is_alive():
+            # A process that was killed at a limit still counts as alive for a moment.
+            if child is None or child.ended or not child.process.is_alive():
                 child = self.local.child = self.start()
             answers += child.make(batch._replace(tasks=batch.tasks[len(answers) :]))
         return answers
