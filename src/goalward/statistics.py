@@ -50,10 +50,11 @@ FLAT = 1e-12
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two agents, pair by pair: the mean difference, the p-value, and how often the first was smaller.
+    """Two agents, pair by pair: the mean or median difference, the p-value, and how often the first was smaller.
 
     `correlation` is Pearson's, of the paired runs; NaN if one of the agents does not vary. `left_out` counts the
-    planned runs that are not among the pairs, because one of the agents did not complete them.
+    planned runs that are not among the pairs, because one of the agents did not complete them. `skewed`: whether
+    `is_skewed` warns of the differences.
     """
 
     difference: Interval
@@ -62,6 +63,7 @@ class Comparison:
     pairs: int
     correlation: float = math.nan
     left_out: int = 0
+    skewed: bool = False
 
 
 def checked_level(level: float) -> float:
@@ -132,8 +134,8 @@ def is_skewed(samples: Floats) -> bool:
     return spread > 0.0 and abs(float(np.mean(centred**3))) > spread**1.5
 
 
-def compare_pairs(first: Floats, second: Floats, level: float = 0.95, seed: int = 0) -> Comparison:
-    """Compare two agents whose entries belong together pair by pair."""
+def compare_pairs(first: Floats, second: Floats, level: float = 0.95, seed: int = 0, interval: str = "t") -> Comparison:
+    """Compare two agents whose entries belong together pair by pair; `interval` is one of `INTERVALS`."""
     if len(first) != len(second):
         raise SettingError(f"{len(first)} and {len(second)} runs cannot be paired; both agents need the same runs")
     with np.errstate(invalid="ignore"):  # the difference of two infinite regrets is NaN
@@ -141,7 +143,8 @@ def compare_pairs(first: Floats, second: Floats, level: float = 0.95, seed: int 
         n, varies = len(differences), len(differences) > 2 and bool(np.ptp(first) > 0.0 < np.ptp(second))
         correlation = float(np.corrcoef(first, second)[0, 1]) if varies else math.nan
     wins = int(np.count_nonzero(differences < 0.0))
-    return Comparison(mean_interval(differences, level), permutation_test(differences, seed), wins, n, correlation)
+    difference, p_value = INTERVALS[interval](differences, level), permutation_test(differences, seed)
+    return Comparison(difference, p_value, wins, n, correlation, skewed=is_skewed(differences))
 
 
 def permutation_test(differences: Floats, seed: int = 0) -> float:

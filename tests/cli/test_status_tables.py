@@ -1,8 +1,14 @@
 """The state of a study as tables."""
 
+import json
+import os
+import time
 from pathlib import Path
 
-from goalward.cli.study import status_tables
+import pytest
+
+from goalward.cli.study import status_tables, working_notes
+from goalward.studies.presence import active
 from goalward.studies.status import Status, check_studies
 from goalward.studies.store import Failure
 from goalward.table import render
@@ -32,3 +38,19 @@ def test_long_lists_and_long_errors_are_cut():
     assert max(map(len, text.splitlines())) < 200
     assert text.count("and 480 more; --format json lists all") == 2
     assert len(tables[2].data()) == 500
+
+
+@pytest.mark.parametrize(
+    ("age", "notes"),
+    [
+        (5, ["processes at work here now: 1 on far; 2 workers, 1 run in flight"]),
+        (40, ["the entry of far was last renewed 40 s ago; was its process killed?"]),
+        (100, []),
+    ],
+)
+def test_a_process_that_is_late_is_not_counted_as_at_work(tmp_path, age, notes):
+    path = tmp_path / "active" / "x.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps({"host": "far", "pid": 1, "workers": 2, "keys": ["a"]}))
+    os.utime(path, (time.time() - age, time.time() - age))
+    assert working_notes(active(tmp_path)) == notes

@@ -150,6 +150,23 @@ def test_skewed_runs_are_named_and_medians_offered():
         summary_table(skewed, interval="mode")
 
 
+def test_comparisons_name_skewed_differences_and_offer_medians():
+    skewed = study(cell_results("one", "a", 1.0, runs=8), cell_results("one", "b", 1.0, runs=8))
+    skewed.cells[0].values["gap_regret"][:] = 1.0
+    skewed.cells[1].values["gap_regret"][:] = [3.0] * 7 + [1000.0]
+    skewed = replace(skewed, design=replace(skewed.design, runs=8))
+    means = comparison_table(skewed, "b", "a")
+    assert means.notes == ["skewed differences, whose t-intervals are too short: one; see --interval median"]
+    medians = comparison_table(skewed, "b", "a", interval="median")
+    assert not medians.notes
+    assert "run by run: median with 95 % interval of order statistics; p-values" in medians.title
+    assert medians["difference"] == [2.0]
+    assert medians["p_value"] == means["p_value"]
+    assert "b minus a, run by run: median gap regret 2 " in summary_table(skewed, interval="median").notes[0]
+    with pytest.raises(UnknownNameError, match="no kind of intervals is called 'mode'"):
+        comparison_table(skewed, "b", "a", interval="mode")
+
+
 def test_regret_in_units_of_the_reference(tmp_path):
     """In a built-in world and in a model of the user.
 

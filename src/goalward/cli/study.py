@@ -139,7 +139,7 @@ def status(
         return
     checked = check_studies(store, study, read=check)
     working = active(store.folder)
-    notes = [working_note(working)] if working else []
+    notes = working_notes(working)
     if study is None:
         try:
             unused = len(unused_files(store)["runs"])
@@ -154,13 +154,24 @@ def status(
         raise typer.Exit(1)
 
 
-def working_note(processes: Sequence[dict[str, Any]]) -> str:
-    """Say which processes make runs in a folder now."""
+def working_notes(present: Sequence[dict[str, Any]]) -> list[str]:
+    """Say which processes make runs in a folder now, and which of them may have been killed."""
+    from goalward.studies.presence import LATE_SECONDS
+
+    processes = [facts for facts in present if facts["age"] <= LATE_SECONDS]
+    notes = [
+        f"the entry of {facts.get('host')} was last renewed {duration(facts['age'])} ago; was its process killed?"
+        for facts in present
+        if facts["age"] > LATE_SECONDS
+    ]
+    if not processes:
+        return notes
     hosts = Counter(str(facts.get("host")) for facts in processes)
     workers = sum(number for facts in processes if isinstance(number := facts.get("workers"), int))
     runs = sum(len(facts["keys"]) for facts in processes)
     where = ", ".join(f"{number} on {host}" for host, number in hosts.items())
-    return f"processes at work here now: {where}; {plural(workers, 'worker')}, {plural(runs, 'run')} in flight"
+    in_flight = f"{plural(workers, 'worker')}, {plural(runs, 'run')} in flight"
+    return [f"processes at work here now: {where}; {in_flight}", *notes]
 
 
 def prune_folder(store: Store, yes: bool, format: str) -> None:
@@ -221,7 +232,7 @@ def summary(
     checked_measure(measure)
     results = read_results(folder, study, ["gap_regret"])
     if compare:
-        tables = [comparison_table(results, *compare, measure, level)]
+        tables = [comparison_table(results, *compare, measure, level, interval)]
     else:
         tables = summary_tables(results, level, interval, reference)
     if out is not None:

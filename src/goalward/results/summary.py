@@ -76,7 +76,7 @@ def summary_table(results: Results, level: float = 0.95, interval: str = "t", re
     known = {cell.has_model for cell in results.cells}
     hidden = ({"cost", "goals"} if False not in known else set()) | (set() if True in known else {*REGRETS})
     shown = [statistic.column for measure in MEASURES for statistic in measure.statistics if measure.name not in hidden]
-    notes = [*paired_notes(results, level), *notes_on(rows), *(skewed_notes(results) if interval == "t" else ())]
+    notes = paired_notes(results, level, interval) + notes_on(rows) + skewed_notes(results) * (interval == "t")
     if reference:
         scales = {world: reference_in(results, cells[0].cell) for world, cells in results.worlds().items()}
         for row in rows:
@@ -125,7 +125,7 @@ def skewed_notes(results: Results) -> list[str]:
     return [f"skewed runs, whose t-intervals are too short: {agents}; see --interval median"] * bool(skewed)
 
 
-def paired_notes(results: Results, level: float) -> list[str]:
+def paired_notes(results: Results, level: float, interval: str) -> list[str]:
     """Return the comparisons of all agents with the first one, in a study of one world and few agents."""
     first, *others = results.agents() or [""]
     if len(results.worlds()) != 1 or not 0 < len(others) <= MOST_NOTES:
@@ -133,10 +133,10 @@ def paired_notes(results: Results, level: float) -> list[str]:
     measure = "gap_regret" if all(cell.has_model for cell in results.cells) else "cost"
     notes = []
     for other in others:
-        ((_, pairs),) = compare(results, other, first, measure, level).items()
+        ((_, pairs),) = compare(results, other, first, measure, level, interval).items()
         if pairs.pairs > 1:
             difference, p_value = written(pairs.difference), number(pairs.p_value)
-            words = "cost per episode" if measure == "cost" else "gap regret"
+            words = "median " * (interval == "median") + ("cost per episode" if measure == "cost" else "gap regret")
             notes.append(f"{other} minus {first}, run by run: {words} {difference}, p = {p_value}")
     return notes
 
@@ -238,7 +238,7 @@ def is_positive_number(value: object) -> bool:
 
 
 def compare(
-    results: Results, first: str, second: str, measure: str = "gap_regret", level: float = 0.95
+    results: Results, first: str, second: str, measure: str = "gap_regret", level: float = 0.95, interval: str = "t"
 ) -> dict[str, Comparison]:
     """Compare two agents in every world they share, over the runs that both completed."""
     comparisons = {}
@@ -249,7 +249,7 @@ def compare(
             shared = sorted(set(pairs[0]) & set(pairs[1]))
             one, other = (np.array([values[run] for run in shared], dtype=np.float64) for values in pairs)
             left_out = results.design.runs - len(shared)
-            comparisons[world] = replace(compare_pairs(one, other, level), left_out=left_out)
+            comparisons[world] = replace(compare_pairs(one, other, level, interval=interval), left_out=left_out)
     return comparisons
 
 
@@ -259,12 +259,13 @@ def completed(cell: CellResults, measure: str) -> dict[int, float]:
 
 
 def comparison_table(
-    results: Results, first: str, second: str, measure: str = "gap_regret", level: float = 0.95
+    results: Results, first: str, second: str, measure: str = "gap_regret", level: float = 0.95, interval: str = "t"
 ) -> Table:
     """Return two agents compared run by run in every world they share."""
     checked_measure(measure)
     checked_level(level)
-    comparisons = compare(results, named(results, first), named(results, second), measure, level)
+    agents = named(results, first), named(results, second)
+    comparisons = compare(results, *agents, measure, level, checked_interval(interval))
     if not comparisons:
         raise SettingError(f"{first} and {second} share no world in {results.design.name}; there is nothing to compare")
     rows = [
@@ -282,9 +283,10 @@ def comparison_table(
         }
         for world, comparison in comparisons.items()
     ]
+    words = ("mean", "t-interval") if interval == "t" else ("median", "interval of order statistics")
     title = (
-        f"{measure.replace('_', ' ')} of {first} minus that of {second}, run by run: mean with {100 * level:g} %"
-        " t-interval; p-values of the two-sided permutation test of the paired differences"
+        f"{measure.replace('_', ' ')} of {first} minus that of {second}, run by run: {words[0]} with {100 * level:g} %"
+        f" {words[1]}; p-values of the two-sided permutation test of the paired differences"
     )
     columns: Columns = [
         "world",
@@ -294,10 +296,10 @@ def comparison_table(
         Column("p_value", "p-value", number),
         Column("correlation", write=lambda value: number(value, 2)),
     ]
-    return Table(rows, columns, "comparison", title, notes_on_pairs(comparisons))
+    return Table(rows, columns, "comparison", title, notes_on_pairs(comparisons, interval))
 
 
-def notes_on_pairs(comparisons: Mapping[str, Comparison]) -> list[str]:
+def notes_on_pairs(comparisons: Mapping[str, Comparison], interval: str) -> list[str]:
     """Return what a reader must know before trusting a comparison."""
     notes = [
         f"{world}: {pairs.left_out} of {pairs.pairs + pairs.left_out} runs left out: not both agents completed them;"
@@ -305,10 +307,11 @@ def notes_on_pairs(comparisons: Mapping[str, Comparison]) -> list[str]:
         for world, pairs in comparisons.items()
         if pairs.left_out
     ]
+    notes = shortened(notes)
     few = min((comparison.pairs for comparison in comparisons.values()), default=FEW_RUNS)
     if few < FEW_RUNS:
-        return [
-            *shortened(notes),
-            f"some comparisons are of {few} pair{'s' * (few != 1)}: too few for an interval to say much",
-        ]
-    return shortened(notes)
+        notes.append(f"some comparisons are of {few} pair{'s' * (few != 1)}: too few for an interval to say much")
+    skewed = ", ".join(world for world, pairs in comparisons.items() if pairs.skewed and interval == "t")
+    if skewed:
+        notes.append(f"skewed differences, whose t-intervals are too short: {skewed}; see --interval median")
+    return notes

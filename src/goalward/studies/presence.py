@@ -12,7 +12,7 @@ import os
 import platform
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from goalward import files
 from goalward.errors import FileError
 
 TOUCH_SECONDS = 10.0  # how often a process that makes runs touches its file
+LATE_SECONDS = 25.0  # after this time without a touch it may have been killed
 GONE_SECONDS = 60.0  # after this time without a touch it is gone
 LOCK_SECONDS = 1.0  # a lock that is held for longer was left by a process that was killed
 
@@ -45,6 +46,7 @@ class Presence:
         temporary = self.path.with_name(f".{self.path.stem}{files.TEMPORARY}")
         taken: set[str] = set()
         with suppress(OSError), self.locked():
+            self.path.touch()  # the clock of the file system; another process may have cleared the file
             taken = self.taken()
             keys = [*making, *(key for key in wanted if key not in taken)]
             facts = {"host": platform.node(), "pid": os.getpid(), "workers": workers, "keys": keys}
@@ -83,13 +85,23 @@ class Presence:
 
     def taken(self) -> set[str]:
         """Return the runs that other processes are making now."""
-        try:
-            found = list(present(self.folder, self.path.stat().st_mtime, f"{self.name}-"))
-        except OSError:
-            return set()
+        found = present(self.folder, self.path.stat().st_mtime, f"{self.name}-")
         others = [facts for facts in found if (facts.get("host"), facts.get("pid")) != (platform.node(), os.getpid())]
         self.others = len(others)
         return {key for facts in others for key in facts["keys"]}
+
+    def clear(self, stored: Callable[[str], bool]) -> None:
+        """Remove the files of processes of this name that are gone, or whose runs are all stored.
+
+        Whether a process of another machine was killed is not known; one that lives writes its file again.
+        """
+        if not any(self.folder.glob(f"{self.name}-*.json")):
+            return
+        with suppress(OSError), self.locked():
+            now = (self.folder / "lock").stat().st_mtime
+            for path, facts in entries(self.folder, now, f"{self.name}-"):
+                if facts["age"] >= GONE_SECONDS or has_died(facts) or all(stored(str(key)) for key in facts["keys"]):
+                    path.unlink(missing_ok=True)
 
     def leave(self) -> None:
         """Remove the file."""
@@ -99,18 +111,25 @@ class Presence:
 
 
 def active(results: Path) -> list[dict[str, Any]]:
-    """Return what the processes say that make runs in a results folder now: host, pid, workers and keys."""
+    """Return what the processes say that make runs in a results folder now: host, pid, workers, keys and age."""
     return list(present(results / "active", time.time()))
 
 
 def present(folder: Path, now: float, name: str = "") -> Iterator[dict[str, Any]]:
-    """Return what the processes say whose file begins with a name."""
+    """Yield what the processes say that are not gone and whose file begins with a name."""
+    for _, facts in entries(folder, now, name):
+        if facts["age"] < GONE_SECONDS and not has_died(facts):
+            yield facts
+
+
+def entries(folder: Path, now: float, name: str) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield the files that begin with a name, and what they say; "age" is the time since their last touch."""
     for path in folder.glob(f"{name}*.json"):
         with suppress(OSError, FileError, ValueError):
-            if now - path.stat().st_mtime < GONE_SECONDS:
-                facts = json.loads(files.read_bytes(path, follow=False))
-                if isinstance(facts, dict) and isinstance(facts.get("keys"), list) and not has_died(facts):
-                    yield facts
+            age = now - path.stat().st_mtime
+            facts = json.loads(files.read_bytes(path, follow=False))
+            if isinstance(facts, dict) and isinstance(facts.get("keys"), list):
+                yield path, facts | {"age": age}
 
 
 def has_died(facts: dict[str, Any]) -> bool:
