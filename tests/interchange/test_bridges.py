@@ -17,18 +17,17 @@ import goalward as gw
 HERE = Path(__file__).parent
 PEER = HERE.parents[1] / ".venv-peers" / "bin" / "python"
 needs_storm = pytest.mark.skipif(not PEER.exists(), reason="stormpy is not there: make .venv-peers/.installed")
-BLOCKS = re.findall(
-    r"```python\n(.*?)```",
-    (HERE.parents[1] / "docs" / "how-to" / "read-prism-and-storm-models.md").read_text(),
-    re.DOTALL,
-)
+PAGE = (HERE.parents[1] / "docs" / "how-to" / "read-prism-and-storm-models.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 BUILD, SOLVE, CHECK, SUCCESSORS, STORMVOGEL = BLOCKS
 
 
 @needs_storm
 def test_a_prism_program_through_stormpy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "slope.prism").write_text((HERE / "samples" / "slope.prism").read_text())
+    program = re.search(r":caption: slope.prism\n\n(.*?)```", PAGE, re.DOTALL)
+    assert program is not None
+    (tmp_path / "slope.prism").write_text(program[1])
     subprocess.run([PEER, "-c", BUILD], check=True, capture_output=True)
     recipe: dict[str, Any] = {}
     exec(SOLVE, recipe)
