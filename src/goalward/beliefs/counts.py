@@ -81,7 +81,7 @@ class Counts:
         self.visits.reshape(-1)[row] = source.visits.reshape(-1)[row]
 
     def estimates(self, more: float) -> tuple[Int64s, Int32s, Floats, Floats]:
-        """Return size, successors, counts / (visits + more) and what is missing to one, which goes to the goal."""
+        """Return size, successors, counts / (visits + more), and what is left of each row, which goes to the goal."""
         mass, rest = np.empty(self.counts.shape), np.empty(len(self.size))
         estimate(more, self.size, self.counts, self.visits.reshape(-1), mass, rest)
         return self.size, self.successors, mass, rest

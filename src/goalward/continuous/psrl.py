@@ -140,7 +140,7 @@ class ContinuousPSRL(ContinuousAgent):
     dimensions."""
 
     draws: Size = 8
-    """How many draws in a row may give up before giving up costs more."""
+    """After this many draws in a row that give up, the cost of giving up is raised."""
 
     tolerance: Confidence = 1e-3
     """The relative precision of the values of a draw on the lattice, which is proved."""

@@ -84,7 +84,7 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         return self.state, 0.0 - cost, reached or bool(self._dead_end[self.state]), False, info
 
     def info(self) -> dict[str, Any]:
-        """Return which actions are available in the state, if not all are everywhere."""
+        """Return the mask of available actions in the state; nothing if every action is available everywhere."""
         if self._masks is None or self.state == self.ssp.goal:
             return {}
         return {"action_mask": self._masks[self.state].copy()}

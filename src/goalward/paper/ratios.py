@@ -193,7 +193,7 @@ def ratio_interval(ours: Floats, theirs: Floats) -> Interval:
 
 
 def around(logarithm: float, reach: float, runs: int) -> Interval:
-    """Return the interval whose logarithm reaches this far to both sides."""
+    """Return the interval from exp(logarithm - reach) to exp(logarithm + reach)."""
     return Interval(math.exp(logarithm), math.exp(logarithm - reach), math.exp(logarithm + reach), runs)
 
 

@@ -24,7 +24,7 @@ def run_sweeps(
     start: Floats | None = None,
     progress: Phase | None = None,
 ) -> tuple[Bounds, int]:
-    """Solve a problem; return bounds as close as asked for, or the best if nothing moves any more, and the rounds.
+    """Solve a problem; return bounds within the tolerance, or the best when sweeps stall, and the number of rounds.
 
     Values are written to `extended` and the policy to `policy`. `start` has values of a similar model.
     """

@@ -206,8 +206,8 @@ class Dask(Workers):
             self.connect(CONNECT_SECONDS)
         except (OSError, ValueError, TypeError) as error:
             raise SettingError(
-                f"no Dask scheduler answers at {address!r} ({error}); start one there, dask scheduler, and give its"
-                " address such as tcp://host:8786"
+                f"no Dask scheduler answers at {address!r} ({error}); start one there with `dask scheduler` and"
+                " give its address, such as tcp://host:8786"
             ) from None
         if self.problem():
             self.close()

@@ -64,7 +64,7 @@ class World:
 
     @property
     def family(self) -> str:
-        """The id without its version; of a user's file, the name in it."""
+        """The id without its version; for a world in a user's file, only its name there."""
         return VERSION.sub("", self.id).rpartition(":")[2]
 
     @property

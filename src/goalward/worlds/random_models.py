@@ -57,16 +57,16 @@ def draw_rows_and_costs(states: int, actions: int, seed: int, rows: str, cost_mi
 def sparse_mdp(
     states: Size = 100, actions: Size = 4, successors: Size = 3, seed: Count = 0, cost_min: Share = 0.0
 ) -> SSP:
-    """SparseMDP: a random model in which every pair has few successors, of any size.
+    """SparseMDP: a random model of any size in which every pair has few successors.
 
     The counterpart of RandomMDP for many states: memory and time go with the number of transitions.
 
     :States: `states` non-goal states.
     :Actions: `actions` of them, available everywhere.
-    :Transitions: From ``numpy.random.default_rng(seed)``: a random order of the states, and for each state one state
-        before it in that order, or the goal, to which its first action can lead. The other successors of each pair are
-        drawn uniformly from all states and the goal; equal ones are merged. The probabilities of a pair are
-        Dirichlet(1, ..., 1) before that.
+    :Transitions: From ``numpy.random.default_rng(seed)``: the states are put in random order, and the first action of
+        each can lead to an earlier one or to the goal. The other successors of each pair are drawn uniformly from all
+        states and the goal. Probabilities are drawn from Dirichlet(1, ..., 1), and equal successors are merged
+        afterwards.
     :Costs: Independent and uniform on [cost_min, 1), drawn last.
     :Start and goal: The start is state 0. The goal can be reached from every state by first actions.
     :Known values: Default settings: V*(start) = 1.9331.

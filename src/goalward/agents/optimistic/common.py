@@ -88,7 +88,7 @@ class Optimist(Agent, kw_only=True):
         self._least, self._costs = least, np.maximum(self._costs, least)
 
     def estimate_costs(self, pairs: Any = ...) -> None:
-        """Compute the lower bounds on unknown costs that plans are made with, of all pairs or of those of an index."""
+        """Compute the lower bounds on unknown costs used in plans, for all pairs or those that `pairs` selects."""
         paid, (low, high) = self.paid, self.paid.range
         n, x = paid.visits[pairs], paid.means[pairs]
         log_term = np.log(2.0 * paid.visits.size * np.maximum(n, 1) * (n + 1.0) / self.delta)

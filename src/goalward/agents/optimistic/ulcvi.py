@@ -117,7 +117,7 @@ class ULCVI(Attempts, kw_only=True):
         self._cost_spread = np.zeros(task.costs.size)
 
     def estimate_costs(self, pairs: Any = ...) -> None:
-        """Compute c^ and Var(c^), of all pairs or of those of an index."""
+        """Compute c^ and Var(c^) for all pairs, or for those that `pairs` selects."""
         paid, spread = self.paid, self._cost_spread.reshape(self.task.costs.shape)
         mean = paid.means[pairs] / self._unit
         self._costs[pairs] = np.where(paid.unknown[pairs], mean, self._costs[pairs])
@@ -187,7 +187,7 @@ def plan_interval(memory: Memory) -> None:
 
 @kernel
 def roll_out(model: Dynamics, walk: Walk, order: Int64s, chance_factor: float, memory: Memory) -> bool:
-    """Plan, act and count while there is room; False before a step whose row is full."""
+    """Plan, act and count while the walk has room; False before a step whose row cannot take a new successor."""
     cursor, choices, attempt, Q = walk.cursor, walk.choices, memory.attempt, memory.Q
     size, successors, counts, visits = memory.counts
     H, S, A = Q.shape

@@ -138,7 +138,7 @@ def roll_out(
     costs: Floats, size: Int64s, successors: Int32s, counts: Int64s, visits: Int64s, Q: Floats, V: Floats, B: Floats,
     logarithm: float, scale: float,
 ) -> bool:  # fmt: skip
-    """Act and learn while there is room; False before a step whose row is full."""
+    """Act and learn while the walk has room; False before a step whose row cannot take a new successor."""
     S, A = Q.shape
     width = counts.shape[1]
     cursor, choices = walk.cursor, walk.choices
