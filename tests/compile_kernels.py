@@ -19,7 +19,7 @@ import numpy as np
 import goalward as gw
 from goalward import jit
 from goalward.learning.warm_up import toy
-from goalward.planning.bellman import Chain, optimal_sweep
+from goalward.planning.bellman import Chain, hurry, optimal_sweep
 from goalward.planning.certificate import by_covering, by_elimination
 from goalward.planning.reduction import Reduction
 from goalward.planning.rounds import direct_step, direct_work
@@ -52,6 +52,7 @@ def compile_rare_kernels() -> None:
     extended[: reduction.states] = 1.0
     policy = np.zeros(reduction.states, dtype=np.int64)
     chain = Chain.empty(reduction.states, len(reduction.problem.target))
+    hurry(reduction.problem, 0, reduction.states, policy)
     optimal_sweep(reduction.problem, 0, reduction.states, extended, policy, chain)
     direct_work(chain, 0, reduction.states)
     direct_step(chain, 0, reduction.states, extended)

@@ -215,7 +215,7 @@ def test_nobody_at_the_address(tmp_path):
 @pytest.mark.parametrize("address", ["", "http://host:8786", "tcp://:8786"])
 def test_addresses_that_are_none(address, monkeypatch):
     monkeypatch.setattr(pools, "CONNECT_SECONDS", 0.5)
-    with pytest.raises(SettingError, match="give its address such as tcp://host:8786"):
+    with pytest.raises(SettingError, match="give its address, such as tcp://host:8786"):
         Dask(address)
 
 
