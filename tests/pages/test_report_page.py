@@ -15,8 +15,6 @@ from goalward.cli import main
 from goalward.errors import FileError, SettingError
 from goalward.formatting import visible
 from goalward.pages.report import report_of_folder
-from goalward.paper.arena import arena_page
-from goalward.paper.ratios import compare_all
 from goalward.studies.runner import run_study
 from goalward.studies.store import Store
 from goalward.studies.study import Study
@@ -88,30 +86,6 @@ def test_toggles_change_what_is_drawn(visit, path):
     assert again.locator(".runs").count() == page.locator(".runs").count() == 3
     page.keyboard.press("1")
     assert set(curves(page, 1)) == {"psrl", "uc-ssp"}
-
-
-def test_the_arena_is_a_table_that_sorts(visit, tmp_path):
-    cells = [
-        cell_results(world, agent, slope)
-        for world in ("one", "two")
-        for agent, slope in (("base", 8.5), ("<b>worse", 30.0))
-    ]
-    cells += [cell_results("one", "better", 3.0), cell_results("two", "better", 2.0)]
-    page = visit(arena_page(compare_all(study(*cells), "base")).save(tmp_path / "arena.html"))
-    agents = page.locator("table").nth(0).locator("tbody tr td:first-child")
-    assert agents.all_inner_texts() == ["3 better", "1 base", "2 <b>worse"]
-    page.click("th >> text=geometric mean")
-    page.click("th >> text=geometric mean")
-    assert agents.all_inner_texts() == ["2 <b>worse", "1 base", "3 better"]
-    assert page.get_attribute("th:has-text('geometric mean')", "aria-sort") == "descending"
-    row = page.locator("table.ratios tbody tr").nth(0).locator("td")
-    assert [row.nth(place).get_attribute("class").split()[-1] for place in (1, 2, 3)] == [
-        "right",
-        "much-worse",
-        "much-better",
-    ]
-    assert "3\nbetter" in page.inner_text(".terms")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
 
 
 def without_regret(cell):

@@ -12,12 +12,9 @@ import pytest
 from goalward import agents
 from goalward.errors import SettingError
 from goalward.paper.arena import (
-    CHOOSING,
     COMPANY,
     LEFT_OUT,
     REFERENCE,
-    REPORTING,
-    arena_page,
     arena_study,
     arena_tables,
     long_study,
@@ -63,7 +60,7 @@ def test_the_worlds_differ_in_character() -> None:
     study = arena_study()
     worlds = {cell.world.label: cell.world for cell in study.design.cells}
     assert len(worlds) >= 24
-    assert Counter(world.group for world in worlds.values()) == {CHOOSING: 12, REPORTING: 12}
+    assert Counter(world.group for world in worlds.values()) == {"choosing": 12, "reporting": 12}
     models = [make_world(world.identity, study.attachments) for world in worlds.values()]
     assert len({model.digest for model in models}) == len(models)
     assert (min(model.states for model in models), max(model.states for model in models)) == (6, 100)
@@ -177,13 +174,6 @@ def test_plain_data(ratios: Ratios) -> None:
     assert document["agents"][0]["agent"] == "a|b"
     assert [row["world"] for row in document["worlds"]] == ["one", "two"]
     assert [cell["refusal"] for cell in document["cells"] if cell["refusal"]] == ["costs above 1"] * 2
-
-
-def test_the_legend_of_the_page_explains_every_column(ratios: Ratios) -> None:
-    content = arena_page(ratios).content
-    (_, headings, _, _), *_ = content["tables"][0][2]
-    assert set(headings) - {"agent", "in"} <= content["legend"].keys()
-    assert {"regret / reference", "sticks", "failed"} <= set(headings)
 
 
 def test_files(ratios: Ratios, tmp_path) -> None:

@@ -36,7 +36,6 @@ KINDS = {
     "watch": ("watch.html", "watch/watch.js"),
     "planes": ("watch.html", "watch/watch_planes.js"),
     "report": ("report.html", "report/report.js"),
-    "tables": ("tables.html", "report/tables.js"),
 }
 IMPORT = re.compile(r'^import [^;]*? from "([^"]+)";\n', flags=re.MULTILINE)
 EXPORT = re.compile(r"^export ", flags=re.MULTILINE)

@@ -17,12 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from goalward import __version__
 from goalward.agents.base import registry
 from goalward.errors import TheoryError
 from goalward.figures.symbols import marked
 from goalward.formatting import number
-from goalward.pages.page import Block, Page
 from goalward.paper.ratios import Overall, Ratio, Ratios, Scale
 from goalward.planning.solve import solve_all
 from goalward.studies.run_spec import make_world
@@ -30,7 +28,6 @@ from goalward.studies.study import Study
 from goalward.table import Cell, Column, Columns, Table, save
 from goalward.theory.limit import regret_limit
 
-CHOOSING, REPORTING = "choosing", "reporting"
 REFERENCE = "PSRL-SSP"
 """The agent whose regret is 1."""
 COMPANY = (REFERENCE, "neighbourhoods")
@@ -42,18 +39,6 @@ LEFT_OUT = {
     "psrl-step": "it plans at every step, which takes hours",
 }
 """The registered agents that are not in the arena, and why."""
-LEGEND = {
-    "geometric mean": "of the ratios over the worlds, with its interval: below 1 is less regret than the agent with 1",
-    "worst": "the largest ratio, and the world in which it is",
-    "regret / reference": "the geometric mean of gap regrets divided by a heuristic scale of the world, not a bound",
-    "worst late regret / B*": "what the worst run pays per episode in the last two thirds; the largest of all worlds",
-    "sticks": "worlds in which a run sticks: its late regret is above 0.02 B* and five times that of the agent with 1",
-    "cut off": "runs that the step limit ended; a ratio with > is a lower bound",
-    "failed": "runs that ended with an error; goalward status says why",
-    "refused": "worlds that the agent refuses, because of costs or dead ends",
-    "CPU": "the geometric mean of the ratios of processor times",
-}
-SCALED = ("of_reference", "late", "cpu")
 QUICK = {"runs": 2, "episodes": 200}
 LONGER, CONTENDER = 10, 2.0
 """How many times as many episodes the second stage has, and below which ratio agents take part in it."""
@@ -101,13 +86,12 @@ def without_refused(study: Study) -> tuple[Study, dict[tuple[str, str], str]]:
     if not refused:
         return study, {}
     document: dict[str, Any] = study.spec.model_dump(exclude_unset=True)
-    remaining = []
-    for index, entry in enumerate(document["agents"]):
-        cells = [labels for labels, place in study.places.items() if place == ("agents", index)]
-        left = [labels[0] for labels in cells if labels not in refused]
-        if left:
-            remaining.append(entry | ({} if len(left) == len(cells) else {"worlds": left}))
-    return Study.from_dict(document | {"agents": remaining}, study.source.folder), refused
+    accepted: dict[int, list[str]] = {}  # the worlds that each entry of the study's agents accepts
+    for labels, (kind, index, *_) in study.places.items():
+        if kind == "agents" and labels not in refused:
+            accepted.setdefault(int(index), []).append(labels[0])
+    document["agents"] = [document["agents"][index] | {"worlds": worlds} for index, worlds in accepted.items()]
+    return Study.from_dict(document, study.source.folder), refused
 
 
 def long_study(study: Study, ratios: Ratios) -> Study:
@@ -139,30 +123,12 @@ def world_scales(study: Study) -> dict[str, Scale]:
 
 
 def publish_arena(ratios: Ratios, folder: Path, name: str) -> list[Path]:
-    """Write the ratios as CSV, Markdown and a page; return the files."""
+    """Write the ratios as CSV, and the tables as Markdown and HTML; return the files."""
     files = [folder / f"{name}.{ending}" for ending in ("csv", "md", "html")]
     ratios.table.save(files[0])
-    save(arena_tables(ratios), files[1])
-    arena_page(ratios).save(files[2])
+    for path in files[1:]:
+        save(arena_tables(ratios), path)
     return files
-
-
-def arena_page(ratios: Ratios) -> Page:
-    """Return a page with the tables of the arena, which readers sort and on which ratios have colours."""
-    overall, worlds = arena_tables(ratios)
-    numbered = {str(index): agent for index, agent in enumerate(ratios.agents, start=1)}
-    content = {
-        "title": "The arena",
-        "about": overall.title,
-        "reference": ratios.reference,
-        "tables": [
-            (table.name, kind, [(*block, table.right) for block in table.blocks(str)])
-            for table, kind in ((overall, ""), (worlds, "ratios"))
-        ],
-        "legend": LEGEND | numbered,
-        "notes": [*overall.notes, *worlds.notes],
-    }
-    return Page("tables", "The arena", {"version": __version__}, Block(), content)
 
 
 def arena_tables(ratios: Ratios) -> list[Table]:
@@ -179,11 +145,7 @@ def arena_tables(ratios: Ratios) -> list[Table]:
         Column("late", "worst late regret / B*"), "sticks", "cut_off", "failed", "refused", Column("cpu", "CPU"),
     ]  # fmt: skip
     worlds = [
-        {
-            "group": group,
-            "world": world,
-            **{agent: cell_of(ratios.find(world, agent)) for agent in ratios.agents},
-        }
+        {"group": group, "world": world, **{agent: cell_of(ratios.find(world, agent)) for agent in ratios.agents}}
         for group, names in ratios.groups.items()
         for world in names
     ]
@@ -205,12 +167,14 @@ def overall_row(overall: Overall, group: str, index: int, ratios: Ratios) -> dic
     ends = "" if math.isnan(mean.low) else f" [{two_digits(mean.low)}, {two_digits(mean.high)}]"
     count = len(ratios.groups[group])
     which = f"{count} world{'s' * (count != 1)}" + f" for {group}" * bool(group)
-    return vars(overall) | {
+    floats = {name: Cell(value, two_digits(value)) for name, value in vars(overall).items() if isinstance(value, float)}
+    return {
+        **vars(overall),
+        **floats,
         "group": Cell(group, which),
         "agent": Cell(overall.agent, f"{index} {marked(overall.agent, ratios.caveats)}"),
         "mean": Cell(mean, sign + two_digits(mean.value) + ends),
         "worst": Cell(overall.worst, sign + two_digits(overall.worst)),
-        **{name: Cell(value, two_digits(value)) for name, value in vars(overall).items() if name in SCALED},
     }
 
 
