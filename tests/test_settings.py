@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import pytest
-from annotated_types import Ge, Le
+from annotated_types import Ge, Gt, Le, MultipleOf
 
 import goalward as gw
 from goalward.agents import Uniform
@@ -20,12 +20,13 @@ from goalward.settings import (
     MISSING,
     Confidence,
     Declared,
+    NotNegative,
     Positive,
     Share,
     Size,
+    between,
+    check,
     checked,
-    checked_integer,
-    checked_number,
     read_settings,
     settings_of,
 )
@@ -85,47 +86,57 @@ def test_pairs_that_cannot_be_read(pairs: list[str], message: str) -> None:
 
 @pytest.mark.parametrize("value", [0.5, np.float32(0.5), Fraction(1, 2)])
 def test_numbers(value: object) -> None:
-    assert checked_number("x", value, high=1.0) == 0.5
-    assert checked_number("x", value, high=1.0, open=True) == 0.5
+    assert check("x", value, Share) == check("x", value, Confidence) == 0.5
 
 
 def test_ends_of_an_interval() -> None:
-    assert checked_number("x", 0, high=1.0) == 0.0
-    assert checked_number("x", 1, high=1.0) == 1.0
+    assert check("x", 0, Share) == 0.0
+    assert check("x", 1, Share) == 1.0
     for end in (0, 1):
         with pytest.raises(SettingError, match=f"x is {end}; it must be a number between 0 and 1, both excluded"):
-            checked_number("x", end, high=1.0, open=True)
+            check("x", end, Confidence)
 
 
 @pytest.mark.parametrize(
     "value", ["0.5", True, None, math.nan, math.inf, -math.inf, 10**400, -(10**400), 1j, [0.5], np.array([0.5]), b"1"]
 )
 def test_what_is_not_a_number_is_refused(value: object) -> None:
-    with pytest.raises(SettingError, match=r"it must be a (finite )?number from 0"):
-        checked_number("x", value)
+    with pytest.raises(SettingError, match=r"it must be a number$"):
+        check("x", value, float)
+    with pytest.raises(SettingError, match=r"it must be a number from 0$"):
+        check("x", value, NotNegative)
 
 
 def test_intervals_in_words() -> None:
-    for interval, text in {
-        (0.0, math.inf, True): "a positive number",
-        (2.0, math.inf, True): "a number above 2",
-        (2.0, math.inf, False): "a number from 2",
-        (0.0, 1.0, False): "a number from 0 to 1",
+    for kind, text in {
+        Positive: "a positive number",
+        Annotated[float, Gt(2.0)]: "a number above 2",
+        Annotated[float, Ge(2.0)]: "a number from 2",
+        between(0.0, 1): "a number from 0 to 1",
+        between(0, 1): "an integer in 0..1",
     }.items():
-        low, high, open = interval
         with pytest.raises(SettingError) as error:
-            checked_number("x", "y", low, high, open=open, note="!")
+            check("x", "y", kind, "!")
         assert str(error.value) == f"x is 'y'; it must be {text}!"
 
 
 def test_integers() -> None:
-    assert checked_integer("x", np.int32(3), 1) == 3
-    assert type(checked_integer("x", np.int32(3), 1)) is int
+    assert check("x", np.int32(3), Size) == 3
+    assert type(check("x", np.int32(3), Size)) is int
+    assert check("x", 10**400, Size) == 10**400
     for value in (0, 2.0, "3", True, None):
         with pytest.raises(SettingError, match=r"it must be an integer of at least 1"):
-            checked_integer("x", value, 1)
+            check("x", value, Size)
     with pytest.raises(SettingError, match=r"x is 9; it must be an integer in 1\.\.8"):
-        checked_integer("x", 9, 1, 8)
+        check("x", 9, between(1, 8))
+
+
+def test_pydantic_checks_what_the_limits_do_not_say() -> None:
+    even = Annotated[int, Ge(0), MultipleOf(2)]
+    assert check("x", 4, even) == 4
+    for value in (5, -2):
+        with pytest.raises(SettingError, match="it must be an integer of at least 0"):
+            check("x", value, even)
 
 
 @pytest.mark.parametrize("value", ["9" * 5000, "[" * 100_000])

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from goalward.settings import checked_integer
+from goalward.settings import Count, check
 
 
 class Streams(NamedTuple):
@@ -33,7 +33,7 @@ class Streams(NamedTuple):
 
 def checked_seed(seed: object) -> int:
     """Return a seed; raises SettingError."""
-    return checked_integer("seed", seed, 0)
+    return int(check("seed", seed, Count))
 
 
 def streams(seed: int) -> Streams:

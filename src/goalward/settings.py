@@ -7,8 +7,9 @@ world the parameters of its function. The annotation says what is allowed::
     ties: Literal["random", "first"] = "random"
 
 Constructor, studies, ``--set`` on the command line, saved agents and ``goalward list`` all read this declaration.
-Pydantic checks the values, strictly: an integer becomes a float where a float is declared, a text never becomes a
-number. It is loaded for the first value that is checked, so what uses only defaults starts without it.
+`check` checks values strictly, here and wherever a function checks an argument: an integer becomes a float where a
+float is declared, a text never becomes a number. Pydantic does it for all but plain numbers, and is loaded when it is
+first needed.
 """
 
 from __future__ import annotations
@@ -70,35 +71,74 @@ class Setting:
             return allowed_text(self.annotation)
         return f"a {self.registry.kind}" + ", or None: chosen by the task" * self.optional
 
-    @functools.cached_property
-    def adapter(self) -> Any:
-        """What checks values by the annotation."""
-        from pydantic import TypeAdapter
-        from pydantic.errors import PydanticUserError
-
-        try:
-            return TypeAdapter(
-                self.annotation, config={"strict": True, "arbitrary_types_allowed": True, "allow_inf_nan": False}
-            )
-        except PydanticUserError:  # a type that Pydantic cannot check; the class that declares it has to
-            return TypeAdapter(Any)
-
     def check(self, name: str, value: Any, world: Any = None) -> Any:
         """Return a value as what the annotation says; raises SettingError if it is not allowed."""
         if self.registry is not None:
             return None if value is None and self.optional else self.registry.build(value, world)
-        # Numbers and arrays of NumPy are tried as they are, then as what they are in Python.
-        for candidate in (value, value.tolist()) if hasattr(value, "tolist") else (value,):
-            try:
-                return self.adapter.validate_python(candidate)
-            except ValueError:
-                pass
-        raise SettingError(f"{name} is {value!r}; it must be {self.allowed}")
+        return check(name, value, self.annotation)
 
     def plain(self, name: str, value: Any) -> Any:
         """Return a checked value as it enters keys: as plain data, with all settings of what it names."""
         named = self.registry is not None and not (value is None and self.optional)
         return self.registry.complete(value) if named else plain(self.check(name, value))
+
+
+def check(name: str, value: Any, kind: Any, note: str = "") -> Any:
+    """Return a value as what an annotation says; raise SettingError, with a note, if it is not allowed.
+
+    >>> check("delta", 1, Confidence, ", such as 0.1")
+    Traceback (most recent call last):
+    goalward.errors.SettingError: delta is 1; it must be a number between 0 and 1, both excluded, such as 0.1
+    """
+    # Numbers and arrays of NumPy are tried as they are, then as what they are in Python.
+    for candidate in (value, value.tolist()) if hasattr(value, "tolist") else (value,):
+        try:
+            return converted(candidate, kind)
+        except (ValueError, OverflowError):
+            pass
+    raise SettingError(f"{name} is {value!r}; it must be {allowed_text(kind)}{note}")
+
+
+def converted(value: Any, kind: Any) -> Any:
+    """Return a value as what an annotation says; raise ValueError if it is not allowed.
+
+    Numbers are checked here, because importing Pydantic takes 0.1 s.
+    """
+    base, limits = base_and_limits(kind)
+    if base not in (int, float) or len(limits) + 1 < len(get_args(kind)):
+        return adapter(kind).validate_python(value)
+    expected = numbers.Integral if base is int else numbers.Real
+    if isinstance(value, expected) and not isinstance(value, bool):
+        number = base(value)
+        within = all(getattr(operator, name)(number, limit) for name, limit in limits.items())
+        if within and (base is int or math.isfinite(number)):
+            return number
+    raise ValueError
+
+
+def base_and_limits(kind: Any) -> tuple[Any, dict[str, float]]:
+    """Return the type of an annotation and its limits: int and {"ge": 0} for `Count`."""
+    base, *metadata = get_args(kind) if get_origin(kind) is Annotated else (kind,)
+    known = [limit for limit in metadata if isinstance(limit, Gt | Ge | Lt | Le)]
+    return base, {name: getattr(limit, name) for limit in known for name in LIMITS if hasattr(limit, name)}
+
+
+@functools.cache
+def adapter(kind: Any) -> Any:
+    """Return what checks values by an annotation."""
+    from pydantic import TypeAdapter
+    from pydantic.errors import PydanticUserError
+
+    try:
+        return TypeAdapter(kind, config={"strict": True, "arbitrary_types_allowed": True, "allow_inf_nan": False})
+    except PydanticUserError:  # a type that Pydantic cannot check; the class that declares it has to
+        return TypeAdapter(Any)
+
+
+def between(low: float, high: float) -> Any:
+    """Return the annotation of numbers from `low` to `high`; of integers if both are."""
+    kind: Any = int if isinstance(low, int) and isinstance(high, int) else float
+    return Annotated[kind, Ge(low), Le(high)]
 
 
 @functools.cache
@@ -142,8 +182,7 @@ def allowed_text(annotation: Any) -> str:
     if origin is Literal:
         return " or ".join(map(repr, arguments))
     if origin is Annotated:
-        kind, *metadata = arguments
-        limits = {name: getattr(limit, name) for limit in metadata for name in LIMITS if hasattr(limit, name)}
+        kind, limits = base_and_limits(annotation)
         if not limits:
             return allowed_text(kind)
         low, high = limits.get("ge", limits.get("gt", -math.inf)), limits.get("le", limits.get("lt", math.inf))
@@ -256,34 +295,6 @@ def plain(value: Any) -> Any:
         return [plain(entry) for entry in value]
     described = getattr(value, "settings", None)
     return described() if callable(described) else value
-
-
-def checked_integer(name: str, value: object, low: int, high: int | None = None) -> int:
-    """Return an integer argument in ``low..high``; raises SettingError."""
-    most = math.inf if high is None else high
-    if hasattr(value, "__index__") and not isinstance(value, bool) and low <= (number := operator.index(value)) <= most:
-        return number
-    raise SettingError(f"{name} is {value!r}; it must be {range_text(int, low, most)}")
-
-
-def checked_number(
-    name: str, value: object, low: float = 0.0, high: float = math.inf, *, open: bool = False, note: str = ""
-) -> float:
-    """Return a finite number from `low` to `high`, both excluded if the interval is open; raises SettingError.
-
-    `note` is added to the message.
-
-    >>> checked_number("delta", 1, high=1.0, open=True, note=", such as 0.1")
-    Traceback (most recent call last):
-    goalward.errors.SettingError: delta is 1; it must be a number between 0 and 1, both excluded, such as 0.1
-    """
-    try:
-        number = float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else math.nan
-    except OverflowError:
-        number = math.inf
-    if math.isinf(number) or not (low < number < high if open else low <= number <= high):
-        raise SettingError(f"{name} is {value!r}; it must be {range_text(float, low, high, open)}{note}")
-    return number
 
 
 def check_memory(what: str, size: float) -> None:

@@ -37,7 +37,7 @@ from scipy import special
 from goalward.arrays import Floats
 from goalward.errors import SettingError, UnknownNameError
 from goalward.formatting import Interval
-from goalward.settings import checked_number
+from goalward.settings import Confidence, check
 
 FEW_RUNS = 5
 """With fewer runs than this an interval says little, and tables say so."""
@@ -68,7 +68,7 @@ class Comparison:
 
 def checked_level(level: float) -> float:
     """Return a confidence level; raise SettingError if it is not a number between 0 and 1."""
-    return checked_number("level", level, high=1.0, open=True, note=", such as 0.95")
+    return float(check("level", level, Confidence, ", such as 0.95"))
 
 
 def mean_interval(samples: Floats, level: float = 0.95) -> Interval:

@@ -36,7 +36,7 @@ from goalward.arrays import Floats, Int64s
 from goalward.beliefs.base import LARGEST_NUMBER, restored_array, restored_number
 from goalward.errors import SettingError, StateError
 from goalward.registry import Registry
-from goalward.settings import Declared, check_names, checked_integer, missing, settings_of
+from goalward.settings import Declared, between, check, check_names, missing, settings_of
 from goalward.ssp.model import SSP
 from goalward.table import ShownAsFacts
 from goalward.user_code import described
@@ -279,7 +279,7 @@ class Agent(Learner[Task, Plan]):
 
     @staticmethod
     def task_from_state(state: dict[str, Any]) -> Task:
-        episodes = checked_integer("episodes", state["episodes"], 1, LARGEST_NUMBER)
+        episodes = check("episodes", state["episodes"], between(1, LARGEST_NUMBER))
         encoding = None if state["encoding"] is None else Encoding.from_state(state["encoding"])
         fields = {"costs": np.array(state["costs"]), "episodes": episodes, "encoding": encoding}
         return Task(**state | fields).checked()

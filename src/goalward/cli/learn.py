@@ -219,7 +219,7 @@ def run_once(
     from goalward.learning.endless_runs import check_end
     from goalward.learning.learn import as_world, learn
     from goalward.seeds import run_seed
-    from goalward.settings import checked_integer, read_settings
+    from goalward.settings import Size, check, read_settings
     from goalward.user_code import blaming
     from goalward.worlds.base import is_foreign
 
@@ -242,7 +242,7 @@ def run_once(
     read = load_shown if use_model else worlds.load_world
     place = read(name, origin["settings"], **origin["rules"])
     usual_agent, usual_episodes = defaults(place)
-    episodes = usual_episodes if episodes is None else checked_integer("episodes", episodes, 1)
+    episodes = usual_episodes if episodes is None else check("episodes", episodes, Size)
     with closing(place):
         if learner is None:
             with blaming("the agent"):

@@ -52,7 +52,7 @@ from goalward.errors import SettingError
 from goalward.planning.evaluate import action_values
 from goalward.planning.solve import Solution, solve_all
 from goalward.seeds import generator
-from goalward.settings import Confidence, Size, checked_integer
+from goalward.settings import Confidence, Size, between, check
 from goalward.ssp.model import SSP
 from goalward.worlds.base import is_foreign
 
@@ -117,7 +117,7 @@ class ContinuousAgent(Learner[TaskSpec, ContinuousPlan]):
         """Return the task of `task_to_state`, without functions unless it is registered."""
         from goalward.continuous import make
 
-        episodes = checked_integer("episodes", state["episodes"], 1, LARGEST_NUMBER)
+        episodes = check("episodes", state["episodes"], between(1, LARGEST_NUMBER))
         if (world := state["world"]) is not None:
             if is_foreign(world["id"]):
                 raise ValueError(f"its world is {world['id']}, and only files that you name yourself are executed")

@@ -26,7 +26,7 @@ from goalward.arrays import Bools, Floats
 from goalward.continuous.encoding import BoxEncoding, StateFunction, checked_point
 from goalward.errors import CostError, PolicyError, SettingError, ShapeError, StateError
 from goalward.seeds import generator
-from goalward.settings import checked_integer
+from goalward.settings import Size, check
 
 GoalSet = Callable[[Floats], Bools]
 CostFunction = Callable[[Floats], Floats]
@@ -109,7 +109,7 @@ def task_spec(
     lower, upper = checked_box(low, high)
     m = len(lower)
     if isinstance(actions, int):
-        action_names = tuple(str(action) for action in range(checked_integer("actions", actions, 1)))
+        action_names = tuple(str(action) for action in range(check("actions", actions, Size)))
     else:
         action_names = tuple(map(str, actions))
     if not action_names:

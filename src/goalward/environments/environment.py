@@ -43,7 +43,7 @@ from goalward.environments.goal_and_cost_rules import Outcome, known_goal, name_
 from goalward.environments.spaces import check_environment, checked_step, encoding_of, first_observation
 from goalward.environments.tables import costs_of, has_table, read_table, start_states, table_model
 from goalward.errors import CostError, EndlessRunError, SettingError
-from goalward.settings import checked_number
+from goalward.settings import Positive, check
 from goalward.ssp.model import SSP
 
 PATIENCE = 1_000_000
@@ -313,7 +313,7 @@ def with_restarts(task: Task, cost: float, start: int | None) -> Task:
     S, A = task.costs.shape
     costs: Floats = np.full((S + (1 if start is None else 2), A + 1), np.inf)
     costs[:S, :A] = task.costs
-    costs[: S + 1, A] = checked_number("give_up_cost", cost, open=True, note=", what starting again costs")
+    costs[: S + 1, A] = check("give_up_cost", cost, Positive, ", what starting again costs")
     if start is None:
         costs[task.initial_state, A] = np.inf  # giving up there changes nothing
         return replace(task, costs=costs, give_up=A)

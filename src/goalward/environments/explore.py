@@ -29,7 +29,7 @@ from goalward.environments.goal_and_cost_rules import Outcome, cost_rule, goal_r
 from goalward.environments.spaces import check_environment, checked_step, encoding_of, first_observation
 from goalward.errors import ModelError, SettingError, StateError
 from goalward.progress import phase
-from goalward.settings import checked_integer
+from goalward.settings import Size, check
 from goalward.ssp.model import SSP, restrict_actions
 
 SHARED = ("P", "action_space", "observation_space", "spec")
@@ -85,12 +85,12 @@ def explore(
     if (clone is None) != (restore is None):
         raise SettingError("pass clone and restore together, or neither of them")
     if samples is not None:
-        checked_integer("samples", samples, 1)
+        check("samples", samples, Size)
     snapshots = Snapshots(env, clone, restore)
     before = snapshots.save()
     try:
         explorer = Explorer(env, goal, cost, key, max_states, snapshots, seed)
-        starts = explorer.first_states(checked_integer("resets", resets, 1), seed)
+        starts = explorer.first_states(check("resets", resets, Size), seed)
         with phase(f"exploring {name_of(env)}", 0, "states", "steps") as explorer.progress:
             model = explorer.model(starts, samples)
     finally:

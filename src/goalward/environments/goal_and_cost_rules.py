@@ -31,7 +31,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from goalward.errors import CostError, SettingError, UnknownNameError
-from goalward.settings import checked_number
+from goalward.settings import NotNegative, check
 
 T = TypeVar("T")
 PASSIVE = {
@@ -118,7 +118,7 @@ def goal_rule(rule: object, environment: Any) -> GoalRule:
         return GoalRule(rule, "where the function passed as goal says so")
     if isinstance(rule, str):
         return named("rule for goals", rule, {"terminated": ENDS})
-    least = checked_number("goal", rule, -np.inf, note=", the least reward at the goal; or 'terminated'")
+    least = check("goal", rule, float, ", the least reward at the goal; or 'terminated'")
     return GoalRule(lambda outcome: outcome.gain >= least, f"a reward of at least {least:g}")
 
 
@@ -130,7 +130,7 @@ def cost_rule(rule: object) -> CostRule:
         return CostRule(
             named("rule for costs", rule or "penalty", {"penalty": penalty, "reward": lambda outcome: -outcome.gain})
         )
-    fixed = checked_number("cost", rule, note=", what every step costs; or 'penalty', 'reward'")
+    fixed = check("cost", rule, NotNegative, ", what every step costs; or 'penalty', 'reward'")
     return CostRule(lambda outcome: fixed, fixed)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from goalward.acting.encoding import MAX_STATES, Encoding, Space, brief, size
 from goalward.environments.goal_and_cost_rules import name_of
 from goalward.errors import SettingError
-from goalward.settings import checked_integer
+from goalward.settings import between, check
 
 MOST_STATES = 1_000_000
 """Tabular agents cannot learn more states than this."""
@@ -92,7 +92,7 @@ def encoding_of(
     moves = actions_of(environment, sizes and sizes[1])
     names = ACTION_NAMES.get(type(getattr(environment, "unwrapped", environment)).__name__)
     names = names if names is not None and len(names) == size(moves) else None  # a wrapper may choose other actions
-    checked_integer("max_states", max_states, 1, MOST_STATES)
+    check("max_states", max_states, between(1, MOST_STATES))
     return Encoding(observations, moves, max_states=max_states, key=key, action_names=names)
 
 

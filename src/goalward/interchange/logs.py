@@ -31,9 +31,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
+from annotated_types import Ge
 
 from goalward.acting.contract import Steps, Task
 from goalward.arrays import Bools, Floats, Int64s
@@ -44,7 +45,7 @@ from goalward.interchange.columns import Source, find_goals
 from goalward.planning.evaluate import markov_chain
 from goalward.planning.solve import Solution, solve, solve_all
 from goalward.seeds import checked_seed
-from goalward.settings import MISSING, Setting, checked_integer, checked_number
+from goalward.settings import Confidence, check
 from goalward.ssp.checks import check_costs
 from goalward.ssp.model import SSP, Name
 from goalward.ssp.transitions import Columns, by_appearance, check_pairs, mean_costs
@@ -154,9 +155,9 @@ def learn_from(
     >>> print(f"{estimate.value:.3f}")
     1.355
     """
-    Setting(Literal["all", "logged"], MISSING).check("support", support)
-    checked_integer("samples", samples, 2)
-    level = checked_number("level", level, high=1.0, open=True)
+    check("support", support, Literal["all", "logged"])
+    check("samples", samples, Annotated[int, Ge(2)])
+    level = check("level", level, Confidence)
     rng = np.random.default_rng(checked_seed(seed))
     try:
         logged = read_log(log, goal, start, drop_unfinished)

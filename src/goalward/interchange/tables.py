@@ -34,7 +34,7 @@ from goalward.errors import ProbabilityError, SettingError, ShapeError, UnknownN
 from goalward.interchange.columns import Source, find_goals
 from goalward.interchange.explicit import choices_of, unique_names
 from goalward.interchange.umb import write_packed
-from goalward.settings import checked_number
+from goalward.settings import Positive, check
 from goalward.ssp.model import SSP, Name
 from goalward.ssp.transitions import Columns, rows_of
 
@@ -79,7 +79,7 @@ def frequencies(columns: Columns, source: Source, prior: float | None, normalize
         raise ProbabilityError(f"the count{source.location(row)} is {counts[row]:g}; counts must be finite and >= 0")
     _, pairs = np.unique(columns.states * len(columns.action_names) + columns.actions, return_inverse=True)
     if prior is not None:
-        added = checked_number("prior", prior, open=True)
+        added = check("prior", prior, Positive)
         # A transition in several rows gets what is added once.
         _, same, times = np.unique(
             pairs * len(columns.state_names) + columns.next_states, return_inverse=True, return_counts=True

@@ -21,7 +21,7 @@ from goalward.agents import saving
 from goalward.agents.base import Learner
 from goalward.errors import FileError, GoalwardError, SettingError
 from goalward.seeds import generator
-from goalward.settings import checked_number
+from goalward.settings import NotNegative, check
 from goalward.ssp.model import SSP
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | Path, every: float, run: dict[str, Any]):
-        self.path, self.every = Path(path), checked_number("every", every)
+        self.path, self.every = Path(path), check("every", every, NotNegative)
         self.run = run
         self.next_time = time.monotonic() + self.every
         self.before_plan: dict[str, Any] | None = None

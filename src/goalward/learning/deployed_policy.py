@@ -42,7 +42,7 @@ from goalward.formatting import Interval, with_margin
 from goalward.planning.evaluate import markov_chain
 from goalward.planning.solve import solve_all
 from goalward.seeds import checked_seed, generator, run_seed, streams
-from goalward.settings import checked_integer
+from goalward.settings import Size, between, check
 from goalward.ssp.model import SSP
 from goalward.statistics import mean_interval, share
 
@@ -197,8 +197,8 @@ class FrozenPolicy(ABC):
         """
         from goalward.learning.learn import as_world
 
-        checked_integer("episodes", episodes, 1)
-        checked_integer("max_steps", max_steps, 1)
+        check("episodes", episodes, Size)
+        check("max_steps", max_steps, Size)
         target = as_world(world, self.continuous)
         plan = self.plan(target)
         rows = [self.episode(target, plan, run_seed(seed, "trial", k), max_steps) for k in range(episodes)]
@@ -323,7 +323,7 @@ class LearntPolicy(FrozenPolicy):
     @classmethod
     def from_state(cls, state: dict[str, Any], key: Callable[[Any], Any] | None) -> Self:
         table, visited, values, give_up = (state[name] for name in ("table", "visited", "values", "give_up"))
-        A = checked_integer("actions", state["actions"], 1, MOST_ACTIONS)
+        A = check("actions", state["actions"], between(1, MOST_ACTIONS))
         if visited.dtype != np.bool_ or visited.ndim != 1 or (table.ndim == 1 and not np.isin(table, range(A)).all()):
             raise ValueError("visited must hold a truth value, and table an action, for each state")
         if values is not None and (values.shape != visited.shape or not (np.isnan(values) | (values >= 0.0)).all()):

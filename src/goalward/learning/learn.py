@@ -31,7 +31,7 @@ from goalward.learning.replay import Recorder
 from goalward.learning.run import Run
 from goalward.progress import phase, shown
 from goalward.seeds import checked_seed, generator, run_seed, streams
-from goalward.settings import checked_integer
+from goalward.settings import Size, between, check
 from goalward.signals import Interrupted, stop_requests
 from goalward.ssp.model import SSP
 
@@ -184,11 +184,11 @@ class Loop:
         seed: int,
         **options: Unpack[Options],
     ):
-        checked_integer("episodes", episodes, 1, LARGEST_NUMBER)
+        check("episodes", episodes, between(1, LARGEST_NUMBER))
         check_arguments(agent, world)
         target, self.seed, self.watch = as_world(world, agent.continuous), checked_seed(seed), options.get("watch")
         limit, resume, path = options.get("max_steps"), options.get("resume", False), options.get("checkpoint")
-        self.max_steps = NEVER if limit is None else checked_integer("max_steps", limit, 1)
+        self.max_steps = NEVER if limit is None else check("max_steps", limit, Size)
         if resume and getattr(agent, "task", None) is None:
             raise SettingError(f"{agent.name} has not learnt anything yet; resume with the agent of an earlier run")
         agent.check_world(world, continuous=target.continuous)

@@ -34,7 +34,7 @@ from goalward.jit import kernel
 from goalward.planning.evaluate import markov_chain, row_sums
 from goalward.planning.solve import solve_all
 from goalward.progress import phase
-from goalward.settings import checked_number
+from goalward.settings import Positive, Share, check
 from goalward.ssp.checks import checked_state
 from goalward.ssp.model import SSP
 
@@ -81,7 +81,7 @@ class CostDistribution:
 
     def probability(self, cost: float) -> Range:
         """Return bounds of the probability that an episode costs at most `cost`."""
-        index = int(np.searchsorted(self.costs, checked_number("cost", cost, -np.inf, np.inf), side="right")) - 1
+        index = int(np.searchsorted(self.costs, check("cost", cost, float), side="right")) - 1
         if index < 0:
             return Range(0.0, 0.0)
         inside = index < len(self.costs) - 1
@@ -89,7 +89,7 @@ class CostDistribution:
 
     def quantile(self, level: float) -> Range:
         """Return bounds of the least cost that an episode stays within with probability `level`."""
-        checked_number("level", level, 0.0, 1.0)
+        check("level", level, Share)
         bounds = []
         for bound in (self.upper, self.lower):
             index = int(np.searchsorted(bound, level))
@@ -103,7 +103,7 @@ class CostDistribution:
 
         This is the conditional value at risk, min over v of v + E[(X - v)+] / (1 - level).
         """
-        if checked_number("level", level, 0.0, 1.0) == 1.0 or not np.isfinite(self.mean):
+        if check("level", level, Share) == 1.0 or not np.isfinite(self.mean):
             return Range(self.quantile(level).lower if np.isfinite(self.mean) else np.inf, np.inf)
         steps = np.diff(self.costs, prepend=0.0)
         bounds = []
@@ -144,7 +144,7 @@ def cost_distribution(
 ) -> CostDistribution:  # fmt: skip
     """Return the distribution of the cost of a policy; see `Evaluation.distribution`."""
     origin = ssp.initial_state if start is None else checked_state(start, ssp.states)
-    checked_number("tail", tail, 0.0, 1.0)
+    check("tail", tail, Share)
     moves = moves_of(ssp, weights)
     mean = float(values[origin])
     reached = 1.0 if goal_probability is None else float(goal_probability[origin])
@@ -153,7 +153,7 @@ def cost_distribution(
             f"the policy does not reach the goal almost surely from state {ssp.state_name(origin)}; use"
             " evaluate(ssp, policy, goal_first=True).distribution(...), which counts such episodes as infinite"
         )
-    step = common_step(moves.cost) if grid is None else checked_number("grid", grid, open=True)
+    step = common_step(moves.cost) if grid is None else float(check("grid", grid, Positive))
     # A multiple of the step may be the nearest double to one only.
     exact = step is not None and bool(np.allclose(moves.cost / step, np.round(moves.cost / step), rtol=1e-14, atol=0.0))
     if step is None:

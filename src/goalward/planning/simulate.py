@@ -19,7 +19,7 @@ from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import PolicyError
 from goalward.planning.evaluate import markov_chain, policy_weights
 from goalward.planning.solve import Solution
-from goalward.settings import checked_integer
+from goalward.settings import Size, check
 from goalward.ssp.graph import sure_states
 from goalward.ssp.model import SSP, check_model
 
@@ -76,9 +76,9 @@ def simulate(
     Simulation(episodes=1000, mean_cost=6.086 ± 0.049, mean_steps=6.086)
     """
     check_model(ssp)
-    checked_integer("episodes", episodes, 1)
+    check("episodes", episodes, Size)
     if max_steps is not None:
-        checked_integer("max_steps", max_steps, 1)
+        check("max_steps", max_steps, Size)
     weights = policy_weights(ssp, policy.policy if isinstance(policy, Solution) else policy)
     chain = markov_chain(ssp, weights)
     if max_steps is None and sure_states(chain, chain.available)[0][ssp.initial_state] < 0:

@@ -40,7 +40,7 @@ from numpy.typing import ArrayLike
 
 from goalward.arrays import Bools, Floats, Int32s, Int64s, UInt32s
 from goalward.errors import FileError, ModelError, SettingError, ShapeError, StateError
-from goalward.settings import checked_number
+from goalward.settings import Positive, check
 from goalward.ssp import checks
 from goalward.ssp.checks import ModelArrays, StatesAndActions
 from goalward.ssp.layout import GridLayout, grid_svg
@@ -322,7 +322,7 @@ class SSP(StatesAndActions, ShownAsFacts):
         >>> gw.solve(leap.with_give_up(10.0)).values.tolist()
         [12.0, 22.0]
         """
-        price = checked_number("give_up_cost", cost, open=True, note=", what starting again costs")
+        price = check("give_up_cost", cost, Positive, ", what starting again costs")
         if self.give_up is not None:
             raise SettingError(f"action {self.give_up} already gives up; set the cost where that was added")
         S, A = self.costs.shape

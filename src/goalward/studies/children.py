@@ -22,7 +22,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from goalward.errors import SettingError, WorkerError
-from goalward.settings import checked_integer, checked_number
+from goalward.settings import Positive, Size, check
 
 LOOK_SECONDS = 0.02  # how often to look at the time and the memory of a call that has limits
 LEAVE_SECONDS = 2.0  # how long a process may take to leave
@@ -49,9 +49,9 @@ class Limits(NamedTuple):
     def checked(self) -> Limits:
         """Return the limits; raise SettingError if one is not allowed."""
         if self.seconds is not None:
-            checked_number("the time limit", self.seconds, open=True)
+            check("the time limit", self.seconds, Positive)
         if self.memory is not None:
-            checked_integer("the memory limit", self.memory, 1)
+            check("the memory limit", self.memory, Size)
             if not Path("/proc/self/statm").exists():
                 raise SettingError("memory cannot be limited on this system, only on Linux; leave the limit out")
         return self

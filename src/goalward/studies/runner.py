@@ -42,7 +42,7 @@ from goalward.errors import FileError, GoalwardError, SettingError, UnknownNameE
 from goalward.formatting import plural
 from goalward.learning.warm_up import warm_up
 from goalward.progress import in_notebook, phase
-from goalward.settings import checked_integer
+from goalward.settings import Count, Size, check
 from goalward.signals import check_interrupt, keeping
 from goalward.studies.children import UNLIMITED, Batch, Limits, RunResult
 from goalward.studies.design import Cell, Design
@@ -213,9 +213,9 @@ def run_study(
     and SIGTERM; what is done by then stays stored.
     """
     if isinstance(workers, int):
-        checked_integer("workers", workers, 1)
+        check("workers", workers, Size)
     options.limits.checked()
-    checked_integer("retries", options.retries, 0)
+    check("retries", options.retries, Count)
     jobs = jobs_of(study.design, options.shard, options.only)
     store.sweep()
     states = store.states(job.key for job in jobs)

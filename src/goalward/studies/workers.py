@@ -16,7 +16,7 @@ from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecu
 from typing import Any
 
 from goalward.errors import SettingError, WorkerError
-from goalward.settings import checked_integer
+from goalward.settings import Size, check
 from goalward.studies.children import LEAVE_SECONDS, READY, UNLIMITED, Batch, Child, RunResult, Tee, one_thread
 
 BROKEN = "a worker died, and this executor cannot be started again; open another one"
@@ -90,7 +90,7 @@ def open_workers(workers: int | Executor | None = None, dask: str | None = None)
         return Dask(dask)
     if isinstance(workers, Executor):
         return Workers(workers)
-    number = cores() if workers is None else checked_integer("workers", workers, 1)
+    number = cores() if workers is None else check("workers", workers, Size)
     return ThisProcess() if number == 1 else Processes(number)
 
 

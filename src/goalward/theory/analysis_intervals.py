@@ -39,7 +39,7 @@ from scipy import optimize
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import TheoryError
 from goalward.planning.evaluate import step_mean
-from goalward.settings import checked_number
+from goalward.settings import Positive, check
 from goalward.theory.confidence import rate
 from goalward.theory.regret_bounds import rates_bound
 from goalward.theory.trace import Trace
@@ -104,9 +104,7 @@ def cut_into_intervals(trace: Trace, *, alpha: float | None = None) -> Intervals
     S, A = trace.world.costs.shape
     bound, confidence = trace.B, 1.0 / max(trace.run.episodes, 2)
     c_min = float(trace.planning_costs.min())
-    constant = (
-        sufficient_alpha(S, A, bound, c_min, confidence) if alpha is None else checked_number("alpha", alpha, open=True)
-    )
+    constant = sufficient_alpha(S, A, bound, c_min, confidence) if alpha is None else check("alpha", alpha, Positive)
     threshold = known_threshold(S, A, bound, c_min, confidence, constant)
     pairs = trace.epoch, trace.steps.states, trace.steps.actions
     known = trace.visits[pairs] >= threshold

@@ -30,7 +30,7 @@ import numpy as np
 from scipy import special
 
 from goalward.arrays import Bools, Floats, Int64s
-from goalward.settings import checked_number
+from goalward.settings import Confidence, check
 from goalward.ssp.model import SSP
 from goalward.theory.trace import Trace
 
@@ -74,7 +74,7 @@ def promise(visits: Int64s | int, S: int, A: int, delta: float) -> Floats:
 
 def coverage(trace: Trace, delta: float = 0.1) -> list[Coverage]:
     """Check the confidence sets at level `delta` along a `trace`: per epoch, for each pair visited before."""
-    checked_number("delta", delta, high=1.0, open=True)
+    check("delta", delta, Confidence)
     true, (S, A) = trace.world.to_dense(), trace.world.costs.shape
     counts = np.zeros(true.shape, dtype=np.int64)
     by_epoch = []
@@ -135,7 +135,7 @@ def miss_probabilities(world: SSP, n: int, delta: float = 0.1) -> Floats:
 
     The bound is a sum over the successors. The lemma promises at most delta / (2 S A n).
     """
-    checked_number("delta", delta, high=1.0, open=True)
+    check("delta", delta, Confidence)
     S, A = world.costs.shape
     distinct, index = np.unique(world.to_dense(), return_inverse=True)
     misses = np.array([miss_probability(float(p), n, S, A, delta) for p in distinct])

@@ -32,7 +32,7 @@ from goalward.errors import SettingError, TheoryError
 from goalward.learning.learn import run_agent
 from goalward.planning.solve import solve_all
 from goalward.seeds import generator, run_seed
-from goalward.settings import checked_integer
+from goalward.settings import Size, check
 from goalward.ssp.model import SSP
 from goalward.theory.trace import check_posterior
 
@@ -101,7 +101,7 @@ def sample_pair(
     `episodes` episodes. The world starts in state 0. l is
     `epoch`, counted from 1 as in the paper; None is returned if the run ends before it. For `wanted` see `quantities`.
     """
-    checked_integer("epoch", epoch, 1)
+    check("epoch", epoch, Size)
     task = Task(np.asarray(costs, dtype=np.float64), 0, episodes)
     rng = generator(run_seed(seed, "world"))
     world = draw_world(prior, task, rng, getattr(agent, "value_limit", None))

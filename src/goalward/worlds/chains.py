@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from goalward.settings import Count, Share, Size, checked_number
+from goalward.settings import Count, Share, Size, between, check
 from goalward.ssp.model import SSP
 from goalward.worlds.base import empty_kernel, register
 
@@ -25,7 +25,7 @@ def river_swim(states: Size = 6, forward: Share = 0.35, back: Share = 0.05, drif
     :Known values: Always swimming is optimal. It takes t(0) = 1/f steps from the mouth to the next place and
         t(i) = (1 + b t(i-1))/f from place i; V*(start) is their sum, 19.4444 with the default settings.
     """
-    return line(("drift", "swim"), states, forward, checked_number("back", back, 0.0, 1.0 - forward), drift_cost)
+    return line(("drift", "swim"), states, forward, check("back", back, between(0.0, 1.0 - forward)), drift_cost)
 
 
 @register("cheap-loop-chain-v0")

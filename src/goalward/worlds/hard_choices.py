@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 from annotated_types import Ge, Le
 
-from goalward.settings import Count, NotNegative, Share, Size, checked_number
+from goalward.settings import Count, NotNegative, Share, Size, between, check
 from goalward.ssp.model import SSP
 from goalward.worlds.base import empty_kernel, register
 
@@ -67,7 +67,7 @@ def needle(
     :Known values: V*(start) = 1 + steps / (1 + advantage), 7.6667 with the default settings.
     """
     S, A, base = states, actions, 1.0 / steps
-    best = base * (1.0 + checked_number("advantage", advantage, 0.0, 1.0 / base - 1.0))
+    best = base * (1.0 + check("advantage", advantage, between(0.0, 1.0 / base - 1.0)))
     chosen = np.random.default_rng(seed).integers(0, A, S)
     P = empty_kernel(S + 1, A)
     P[0, :, 1 : S + 1] = 1.0 / S

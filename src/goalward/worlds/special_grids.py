@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 from annotated_types import Ge, Le
 
-from goalward.settings import Count, NotNegative, Share, Size, checked_integer
+from goalward.settings import Count, NotNegative, Share, Size, between, check
 from goalward.ssp.model import SSP
 from goalward.worlds.base import register
 from goalward.worlds.grid import check_size, grid_map, grid_world
@@ -67,7 +67,7 @@ def maze(
         cells[there] = cells[(row + there[0]) // 2, (column + there[1]) // 2] = "."
         path.append(there)
     walls = [(r, c) for r, c in np.argwhere(cells == "#").tolist() if (r + c) % 2]
-    for wall in rng.permutation(len(walls))[: checked_integer("openings", openings, 0, len(walls))]:
+    for wall in rng.permutation(len(walls))[: check("openings", openings, between(0, len(walls)))]:
         cells[walls[wall]] = "."
     cells[0, 0], cells[-1, -1] = "S", "G"
     return grid_map("\n".join("".join(row) for row in cells), success)
