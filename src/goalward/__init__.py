@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from goalward.beliefs.finite import FinitePrior as FinitePrior
     from goalward.beliefs.neighbourhoods import Neighbourhoods as Neighbourhoods
     from goalward.beliefs.tied import TiedDirichlet as TiedDirichlet
+    from goalward.continuous.discretize import Discretize as Discretize
     from goalward.continuous.task import ContinuousTask as ContinuousTask
-    from goalward.environments.discretize import Discretize as Discretize
     from goalward.environments.environment import Environment as Environment
     from goalward.environments.explore import explore as explore
     from goalward.environments.tables import from_gymnasium as from_gymnasium

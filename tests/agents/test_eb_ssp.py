@@ -71,6 +71,7 @@ def test_learnt_costs(scale: float) -> None:
 def test_costs_of_an_environment_are_averaged_over_the_latest_half() -> None:
     class Noisy(ModelEnvironment):
         paid: list[float]
+        action_space = 4
 
         def step(self, action: int):
             reached, _, terminated, truncated, info = super().step(action)
@@ -80,7 +81,7 @@ def test_costs_of_an_environment_are_averaged_over_the_latest_half() -> None:
     world = worlds.grid_world(1, 2)
     environment = Noisy(world)
     environment.paid = []
-    unknown = Environment(environment, task=Task(np.full((1, 4), np.nan), 0, 1, cost_range=(0.0, 1.0)))
+    unknown = Environment(environment, cost="reward", max_states=1, cost_range=(0.0, 1.0))
     run = learn(EBSSP.from_world(world, episodes=50), unknown, 50, seed=1, keep_steps=True)
     agent = run.agent
     assert isinstance(agent, EBSSP)

@@ -22,14 +22,6 @@ def steps_of_cells(cells: int) -> ContinuousTask:
     )  # fmt: skip
 
 
-def test_cells_are_equal_and_numbered_by_the_lattice_of_the_box() -> None:
-    agent = AggregatedPSRL(cells=[18, 7])
-    task = continuous.make("mountain-car").task(1)
-    agent.begin(task, np.random.default_rng(0))
-    points = np.array([[-1.2, -0.07], [-1.2, 0.07], [0.6, 0.07], [-1.05, -0.045], [-9.0, 9.0]])
-    assert agent.cell_of(points).tolist() == [0, 6, 125, 8, 6]
-
-
 def test_where_cells_are_markov_it_is_psrl() -> None:
     """On a line of five cells and the goal it pays what PSRL-SSP pays in the model of the line, on average.
 
@@ -60,7 +52,7 @@ def test_a_saved_agent_goes_on(tmp_path: Path) -> None:
     ("cells", "message"),
     [
         (0, "cells is 0; it must be an integer of at least 1"),
-        ([3, 3], "the task has 1 dimensions: give 1 numbers, or one"),
+        ([3, 3], "there are 1 dimensions: give 1 numbers, or one"),
         (200_000, "at most 100,000 fit"),
     ],
 )

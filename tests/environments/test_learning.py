@@ -11,7 +11,7 @@ from gymnasium import spaces
 from gymnasium.envs.toy_text.frozen_lake import FrozenLakeEnv
 
 import goalward as gw
-from goalward.agents import PSRL, Task
+from goalward.agents import PSRL
 from goalward.environments.environment import PATIENCE
 from goalward.errors import CostError, EndlessRunError, SettingError, StateError, UnknownNameError, UnreachableGoalError
 
@@ -85,8 +85,8 @@ class TestFrozenLake:
         short = gw.learn(gw.agents.make(agent), env, 10_000, max_steps=2)
         assert short.truncation == "max_steps ended the run"
 
-    @pytest.mark.parametrize("told", [False, True])
-    def test_learning_with_restarts(self, told: bool) -> None:
+    @pytest.mark.parametrize("cost", [1.0, "penalty"])
+    def test_learning_with_restarts(self, cost: Any) -> None:
         """It learns to reach the goal; every arrival is a real one, counted below all wrappers."""
 
         class Counted(FrozenLakeEnv):
@@ -99,9 +99,8 @@ class TestFrozenLake:
                 return state, reward, terminated, truncated, info
 
         env = Counted(is_slippery=False)
-        task = Task(np.ones((16, 4)), 0, 1) if told else None
-        rules: dict[str, Any] = {"goal": 1.0, "cost": "penalty", "give_up_cost": 10.0}
-        run = gw.learn(PSRL(), gw.Environment(env, task=task, **rules), 60, seed=2, keep_steps=True)
+        lake = gw.Environment(env, goal=1.0, cost=cost, give_up_cost=10.0)
+        run = gw.learn(PSRL(), lake, 60, seed=2, keep_steps=True)
         assert run.reached.all()
         assert env.goals == 60
         assert env.holes > 0
@@ -211,42 +210,21 @@ class ThreeMoves(gymnasium.ActionWrapper):
         return action
 
 
-def cliff_costs(row_2: float) -> np.ndarray:
-    """What each move of CliffWalking costs, read off its table, if a step into row 2 costs this much."""
-    table = gymnasium.make("CliffWalking-v1").unwrapped.P
-    steps = [[table[state][action][0] for action in range(4)] for state in range(48)]
-    return np.array([[row_2 if y // 12 == 2 else -r for _, y, r, _ in row] for row in steps], dtype=float)
-
-
 class TestWrappers:
     """What `step` of the outermost wrapper returns is what is learnt."""
 
     def test_rewards(self) -> None:
         """Up, up, eleven steps along row 1, down, down: 30 + 1 + 11 + 30 + 1."""
         env = Charge(gymnasium.make("CliffWalking-v1"))
-        for task in (None, Task(cliff_costs(30.0), 36, 1)):
-            run = gw.learn(PSRL(), gw.Environment(env, goal="terminated", task=task), 400)
-            assert np.median(run.costs[-50:]) == 73.0
-        wrong = Task(cliff_costs(1.0), 36, 1)
-        with pytest.raises(CostError, match=r"cost 30, but the task says 1; .* let the agent learn"):
-            gw.learn(PSRL(), gw.Environment(env, goal="terminated", task=wrong), 10)
-
-    def test_a_table_below_a_wrapper_is_used_if_asked_for(self) -> None:
-        """It says 1 where the wrapper charges 30, so the agent takes the way of 13 steps, which costs 361."""
-        env = Charge(gymnasium.make("CliffWalking-v1"))
-        run = gw.learn(PSRL(), gw.Environment(env, goal="terminated", use_table=True), 250)
-        assert np.median(run.costs[-50:]) == 361.0
-        assert not run.agent.task.costs_unknown
-        assert gw.Environment(gymnasium.make("CliffWalking-v1"), use_table=False).task(1).costs_unknown
-        with pytest.raises(SettingError, match="the task has 48 states and 4 actions, the environment 48 and 3"):
-            gw.Environment(ThreeMoves(gymnasium.make("CliffWalking-v1")), use_table=True)
+        run = gw.learn(PSRL(), gw.Environment(env, goal="terminated"), 400)
+        assert run.agent.task.costs_unknown
+        assert np.median(run.costs[-50:]) == 73.0
 
     def test_observations_of_the_cliff(self) -> None:
         env = Cells(gymnasium.make("CliffWalking-v1"), 12)
-        for task in (None, Task(cliff_costs(1.0), 36, 1)):
-            run = gw.learn(PSRL(), gw.Environment(env, task=task), 400, keep_steps=True)
-            assert run.trajectory.states[0] == run.agent.task.initial_state == 36
-            assert np.median(run.costs[-50:]) == 13.0
+        run = gw.learn(PSRL(), gw.Environment(env), 400, keep_steps=True)
+        assert run.trajectory.states[0] == run.agent.task.initial_state == 36
+        assert np.median(run.costs[-50:]) == 13.0
 
     @pytest.mark.parametrize("kind", [np.array, tuple])
     def test_observations_of_the_lake(self, kind: Any) -> None:
@@ -289,7 +267,7 @@ class TestWrappers:
         env = gymnasium.make("goalward/GridWorld-v0", rows=2)
         assert gw.learn(PSRL(), env, 5).has_model
         dear = gymnasium.wrappers.TransformReward(env, lambda reward: 3.0 * reward)
-        run = gw.learn(PSRL(), gw.Environment(dear, task=Task(np.full((8, 4), 3.0), 0, 1)), 5)
+        run = gw.learn(PSRL(), gw.Environment(dear, cost=3.0), 5)
         assert not run.has_model
         assert run.costs.tolist() == (3.0 * run.steps).tolist()
 
@@ -366,8 +344,6 @@ class TestCosts:
     def test_told_and_paid(self) -> None:
         assert gw.learn(PSRL(), gw.Environment(Walk(reward=0.0), goal="terminated"), 20).costs[-1] == 3.0
         assert gw.learn(PSRL(), gw.Environment(Walk(reward=-7.0), goal="terminated", cost=2.0), 20).costs[-1] == 6.0
-        told = Task(np.full((4, 2), 7.0), 0, 1)
-        assert gw.learn(PSRL(), gw.Environment(Walk(reward=-7.0), goal="terminated", task=told), 20).costs[-1] == 21.0
 
     def test_noisy_costs_are_learnt(self) -> None:
         """Two ways to the goal; the one with the smaller mean cost, 1.5 against 2.5, is taken in the end."""
@@ -390,10 +366,7 @@ class TestCosts:
         with pytest.raises(CostError, match=r"cost 2\.\d+, and cost_range is 0 to 2; pass a wider one"):
             gw.learn(PSRL(), gw.Environment(Fork(), goal="terminated", cost_range=(0.0, 2.0)), 400)
 
-    def test_another_cost_than_was_told(self) -> None:
-        told = Task(np.ones((4, 2)), 0, 1)
-        with pytest.raises(CostError, match=r"action \d in state 0 cost 7, but the task says 1; .*task="):
-            gw.learn(PSRL(), gw.Environment(Walk(reward=-7.0), goal="terminated", task=told), 20)
+    def test_negative_costs_are_refused(self) -> None:
         with pytest.raises(
             CostError, match=r"gave the reward 2\.0, a cost of -2; costs must be finite and not negative"
         ):
@@ -534,15 +507,10 @@ class TestSpaces:
         with pytest.raises(SettingError, match=r"actions of MountainCarContinuous-v0 are Box.* finitely many"):
             gw.learn(PSRL(), gw.Environment(env, goal="terminated"), 3)
 
-    def test_a_task_of_another_size(self) -> None:
-        with pytest.raises(SettingError, match="the task has 4 states and 3 actions, the environment 4 and 2"):
-            gw.learn(PSRL(), gw.Environment(Walk(), goal="terminated", task=Task(np.ones((4, 3)), 0, 1)), 3)
-
 
 class TestSteps:
     """What `reset` and `step` return, and errors of their own."""
 
-    @pytest.mark.parametrize("told", [None, Task(np.ones((4, 2)), 0, 1)])
     @pytest.mark.parametrize(
         "reset",
         [
@@ -554,11 +522,11 @@ class TestSteps:
             lambda seed=None: None,
         ],
     )
-    def test_a_reset_in_the_old_manner(self, reset: Any, told: Task | None) -> None:
+    def test_a_reset_in_the_old_manner(self, reset: Any) -> None:
         env = Walk()
         env.reset = reset  # type: ignore[method-assign]
         with pytest.raises(SettingError, match=r"Walk\.reset .*reset\(seed=\.\.\.\) must return \(observation, info\)"):
-            gw.learn(PSRL(), gw.Environment(env, goal="terminated", task=told), 3)
+            gw.learn(PSRL(), gw.Environment(env, goal="terminated"), 3)
 
     @pytest.mark.parametrize("result", [(1, -1.0, False, {}), (1, -1.0), None, 1])
     def test_a_step_in_the_old_manner(self, result: Any) -> None:
@@ -589,7 +557,7 @@ class TestSteps:
         env = Walk()
         setattr(env, method, broken)
         with pytest.raises(error, match="the sensor is off") as raised:
-            gw.learn(PSRL(), gw.Environment(env, goal="terminated", task=Task(np.ones((4, 2)), 0, 1)), 3)
+            gw.learn(PSRL(), gw.Environment(env, goal="terminated"), 3)
         assert raised.type is error
 
 

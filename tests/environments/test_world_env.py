@@ -68,11 +68,11 @@ def test_without_gymnasium_objects_with_reset_and_step_are_environments(run_pyth
     code = """
 import sys
 sys.modules["gymnasium"] = None
-import numpy as np
 import goalward as gw
-from goalward.agents import Task
 
 class Walk:
+    action_space = 1
+
     def reset(self, *, seed=None):
         self.place = 0
         return 0, {}
@@ -81,7 +81,7 @@ class Walk:
         self.place += 1
         return self.place, -1.0, self.place == 2, False, {}
 
-print(gw.learn(gw.agents.PSRL(), gw.Environment(Walk(), task=Task(np.ones((2, 1)), 0, 1)), 3).costs.tolist())
+print(gw.learn(gw.agents.PSRL(), gw.Environment(Walk(), max_states=2), 3).costs.tolist())
 try:
     gw.from_gymnasium("FrozenLake-v1")
 except gw.errors.SettingError as error:

@@ -198,11 +198,11 @@ class Failing(ModelEnvironment):
 def test_an_environment_resumes_with_a_new_episode(agent: Any, tmp_path: Path) -> None:
     ssp, path = chain(3, back=0.5), tmp_path / "c.npz"
     options = {"episodes": 40, "seed": 1, "checkpoint": path}
-    failing = Environment(Failing(ssp, 50), task=Task.of(ssp, 1))
+    failing = Environment(Failing(ssp, 50))
     with pytest.raises(ConnectionError) as raised:
         learn(agent, failing, **options)
     first = raised.value.run  # type: ignore[attr-defined]
-    run = learn(agent, Environment(ModelEnvironment(ssp), task=Task.of(ssp, 1)), **options)
+    run = learn(agent, Environment(ModelEnvironment(ssp)), **options)
     over = np.count_nonzero(first.reached)
     np.testing.assert_array_equal(run.costs[: len(first.costs)], first.costs)
     assert len(run.costs) == 40
@@ -212,7 +212,7 @@ def test_an_environment_resumes_with_a_new_episode(agent: Any, tmp_path: Path) -
     assert run.total_steps == run.epochs.steps.sum()
     counts = run.agent.belief.counts if agent.name == "psrl" else run.agent.counts.visits
     assert counts.sum() == run.total_steps  # nothing is lost, nothing counted twice
-    again = learn(agent, Environment(ModelEnvironment(ssp), task=Task.of(ssp, 1)), **options)
+    again = learn(agent, Environment(ModelEnvironment(ssp)), **options)
     np.testing.assert_array_equal(again.costs, run.costs)
     assert archive.digest(again.agent.to_state()) == archive.digest(run.agent.to_state())
 
@@ -221,7 +221,7 @@ def test_an_environment_of_another_size_is_refused(tmp_path: Path) -> None:
     options = {"episodes": 40, "checkpoint": tmp_path / "c.npz"}
     for states, said in ((3, ""), (4, "another world")):
         ssp = chain(states)
-        environment = Environment(ModelEnvironment(ssp), task=Task.of(ssp, 1))
+        environment = Environment(ModelEnvironment(ssp))
         if not said:
             learn(PSRL(), environment, **options)
         else:

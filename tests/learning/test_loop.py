@@ -10,7 +10,7 @@ import pytest
 from goalward import SSP, Dirichlet, Environment, agents, learn, worlds
 from goalward.acting.stop_conditions import Ended
 from goalward.agents import PSRL, Agent, EpisodePSRL, Plan, Steps, Task
-from goalward.errors import BeliefError, CostError, PolicyError, SettingError, StateError, UnreachableGoalError
+from goalward.errors import BeliefError, PolicyError, SettingError, StateError, UnreachableGoalError
 from sample_environments import Counter, Fickle, ModelEnvironment, chain
 
 
@@ -121,40 +121,26 @@ class TestEnvironments:
     """Environments without a model."""
 
     class Bare:
-        """Walks 0, 1, goal; says nothing about itself."""
+        """Walks 0, 1, goal; says no more about itself than that it has one action."""
 
-        def __init__(self, states: tuple[int, ...] = (0, 1, 5)):
-            self.states = states
+        action_space = 1
 
         def reset(self, *, seed: int | None = None) -> tuple[int, dict[str, object]]:
             self.place = 0
-            return self.states[0], {}
+            return 0, {}
 
         def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, object]]:
             self.place += 1
-            return self.states[self.place], -0.5, self.place == 2, False, {}
+            return self.place, -0.5, self.place == 2, False, {}
 
     def test_learning_without_a_model(self) -> None:
-        run = learn(PSRL(), Environment(self.Bare(), task=Task(np.full((2, 1), 0.5), 0, 10)), 10)
+        run = learn(PSRL(), Environment(self.Bare(), cost="reward", max_states=2), 10)
         assert run.costs.tolist() == [1.0] * 10
         with pytest.raises(SettingError, match="no regret without the true model"):
             _ = run.regret
         with pytest.raises(SettingError, match="no regret without the true model"):
             _ = run.gap_regret
         assert "regret" not in repr(run)
-
-    def test_task_of_another_world(self) -> None:
-        other = Task(np.ones((2, 2)), 0, 1)
-        for agent in (PSRL(), agents.VISSP()):
-            with pytest.raises(SettingError, match="the task has 2 states and 2 actions, the model 11 and 4"):
-                learn(agent, Environment(ModelEnvironment(worlds.grid_world()), task=other), 1)
-
-    @pytest.mark.parametrize("cost", [-np.inf, -1.0])
-    def test_costs_of_a_task(self, cost: float) -> None:
-        costs = np.ones((11, 4))
-        costs[3, 2] = cost
-        with pytest.raises(CostError, match=r"\(state 3, action 2\) has cost"):
-            learn(PSRL(), Environment(ModelEnvironment(worlds.grid_world()), task=Task(costs, 0, 1)), 1)
 
     @pytest.mark.parametrize("limits", [np.full((11, 4), np.inf), np.full((11, 4), 1.5), np.ones(11, dtype=np.int64)])
     def test_limits_of_visits(self, limits: np.ndarray) -> None:
@@ -183,13 +169,12 @@ class TestEnvironments:
         assert agent.lengths == []
         assert first.agent.lengths == again.agent.lengths != []  # type: ignore[attr-defined]
 
-    def test_task_is_asked_for(self) -> None:
-        with pytest.raises(SettingError, match=r"Bare has no action_space; .* by task=Task"):
-            learn(PSRL(), self.Bare(), 10)
+    def test_the_number_of_actions_is_asked_for(self) -> None:
+        class Silent(self.Bare):
+            action_space = None
 
-    def test_strange_state(self) -> None:
-        with pytest.raises(StateError, match=r"returned the observation 7; .* 0\.\.1"):
-            learn(PSRL(), Environment(self.Bare((0, 7, 5)), task=Task(np.ones((2, 1)), 0, 10)), 10)
+        with pytest.raises(SettingError, match=r"Silent has no action_space; set it to the number of actions"):
+            learn(PSRL(), Silent(), 10)
 
 
 class TestResume:

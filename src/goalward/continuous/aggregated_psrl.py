@@ -11,7 +11,6 @@ epochs of PSRL-SSP then last until the visits of a pair have doubled, so a later
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Literal
 
@@ -23,9 +22,10 @@ from goalward.acting.stop_conditions import Stop, TableStop
 from goalward.agents.base import register
 from goalward.agents.posterior.psrl import PSRL
 from goalward.agents.posterior.psrl_variants import TSDE
-from goalward.arrays import Floats, Int64s
+from goalward.arrays import Floats
 from goalward.beliefs.base import Prior
 from goalward.beliefs.dirichlet import Dirichlet
+from goalward.continuous.encoding import Cells
 from goalward.continuous.policy import LatticePolicy
 from goalward.continuous.psrl import ContinuousAgent
 from goalward.continuous.task import ContinuousPlan, TaskSpec, checked_costs, per_axis
@@ -50,37 +50,26 @@ class AggregatedPSRL(ContinuousAgent):
     """Whose epochs: those of "psrl", or those of "tsde", which end sooner where a policy drives in a circle."""
 
     def set_up(self, task: TaskSpec) -> None:
-        shape = per_axis("cells", self.cells, task.dimensions, MOST_CELLS)
-        self._shape: Int64s = np.array(shape, dtype=np.int64)
-        self._width: Floats = (task.high - task.low) / self._shape
-        corners = np.stack(np.unravel_index(np.arange(math.prod(shape)), shape), axis=1)
-        self._centres: Floats = task.low + (corners + 0.5) * self._width
+        self._cells = Cells(task.low, task.high, per_axis("cells", self.cells, task.dimensions, MOST_CELLS))
+        self._centres = self._cells.centres()
         costs = checked_costs(task.cost(self._centres), self._centres, task.actions)
         self.table: PSRL = EPOCHS[self.epochs](self.prior)
         self.table.begin(Task(costs, 0, task.episodes), self.rng)
 
-    def cell_of(self, states: Floats) -> Int64s:
-        """Return the numbers of the cells in which some states lie."""
-        index = np.floor((states - self.task.low) / self._width).astype(np.int64).clip(0, self._shape - 1)
-        return np.asarray(np.ravel_multi_index(tuple(index.T), tuple(self._shape)), dtype=np.int64)
-
     def plan(self, state: Floats) -> ContinuousPlan:
-        plan = self.table.plan(self.cell(state))
+        plan = self.table.plan(self._cells.one(state))
         on_cells = PlanOnCells(self, plan)
         return ContinuousPlan(on_cells, on_cells, points=self._centres, values=plan.values)
 
-    def cell(self, state: Floats) -> int:
-        return int(self.cell_of(state[np.newaxis])[0])
-
     def observe(self, steps: Steps) -> None:
-        ends = np.where(steps.reached, self.table.task.goal, self.cell_of(steps.next_states))
-        self.table.observe(Steps(self.cell_of(steps.states), steps.actions, steps.costs, ends, steps.reached))
+        ends = np.where(steps.reached, self.table.task.goal, self._cells.of(steps.next_states))
+        self.table.observe(Steps(self._cells.of(steps.states), steps.actions, steps.costs, ends, steps.reached))
 
     def best_policy(self) -> LatticePolicy:
         task, on_cells = self.task, LearntPolicy.of(self.table, self.table.best_policy())
         plays = np.eye(task.actions)[on_cells.table] if on_cells.table.ndim == 1 else on_cells.table
         return LatticePolicy(
-            task.low, task.high, task.periodic, self._shape, -plays, on_cells.visited, False, task.encoding
+            task.low, task.high, task.periodic, self._cells.shape, -plays, on_cells.visited, False, task.encoding
         )
 
     def restart(self) -> None:
@@ -94,11 +83,11 @@ class PlanOnCells(Policy[Floats], Stop[Floats]):
 
     def __init__(self, agent: AggregatedPSRL, plan: Plan):
         shape = agent.table.task.costs.shape
-        self.cell = agent.cell
+        self.cells = agent._cells
         self.policy, self.stop = TablePolicy(np.asarray(plan.policy), *shape), TableStop(plan, shape)
 
     def act(self, state: Floats, draw: Callable[[], float]) -> int:
-        self.at = self.cell(state)
+        self.at = self.cells.one(state)
         return self.policy.act(self.at, draw)
 
     def before(self, state: Floats, action: int) -> int:

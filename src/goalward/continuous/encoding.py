@@ -1,4 +1,4 @@
-"""How observations become points of a box, and action numbers what ``env.step`` takes.
+"""How observations become points of a box, points become cells of it, and action numbers what ``env.step`` takes.
 
 An encoding is plain data, as that of tables is (`goalward.acting.encoding`). Gymnasium's Acrobot and Pendulum observe
 cosines and sines of angles. The functions that compute the angles have names, so a file can refer to them. A function
@@ -7,7 +7,8 @@ of the user's has to be passed again when a file is read.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from goalward.arrays import Floats
+from goalward.arrays import Floats, Int64s
 from goalward.errors import SettingError, StateError
 
 StateFunction = Callable[[Any], ArrayLike]
@@ -30,6 +31,30 @@ def checked_point(value: Any, dimensions: int, name: str = "state") -> Floats:
     if point.shape != (dimensions,) or not np.isfinite(point).all():
         raise StateError(f"the {name} is {value!r:.80}; it must be {dimensions} finite numbers")
     return point
+
+
+class Cells:
+    """The equal cells of a box, numbered in the order of `numpy.unravel_index`.
+
+    `shape` is the number of cells on each axis. Points beyond the box belong to the nearest cell.
+    """
+
+    def __init__(self, low: Floats, high: Floats, shape: Sequence[int]):
+        self.low, self.shape = low, np.array(shape, dtype=np.int64)
+        self.width: Floats = (high - low) / self.shape
+
+    def of(self, points: Floats) -> Int64s:
+        """Return the numbers of the cells in which some points ``[n, m]`` lie."""
+        index = np.floor((points - self.low) / self.width).astype(np.int64).clip(0, self.shape - 1)
+        return np.asarray(np.ravel_multi_index(tuple(index.T), tuple(self.shape)), dtype=np.int64)
+
+    def one(self, point: Floats) -> int:
+        return int(self.of(point[np.newaxis])[0])
+
+    def centres(self) -> Floats:
+        """Return the middle of each cell, ``[n, m]``."""
+        corners = np.stack(np.unravel_index(np.arange(math.prod(self.shape)), tuple(self.shape)), axis=1)
+        return np.asarray(self.low + (corners + 0.5) * self.width)
 
 
 def with_angles(observation: Any, angles: int) -> Floats:

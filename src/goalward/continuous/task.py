@@ -136,9 +136,9 @@ def task_spec(
 
 def per_axis(name: str, value: int | Sequence[int], m: int, most: int) -> list[int]:
     """Return a setting as m numbers, one for each axis; raises SettingError if their product is too large."""
-    numbers = [value] * m if isinstance(value, int) else [int(number) for number in value]
+    numbers = [checked_integer(name, number, 1) for number in (value if np.ndim(value) else [value] * m)]
     if len(numbers) != m:
-        raise SettingError(f"{name} is {value!r}; the task has {m} dimensions: give {m} numbers, or one")
+        raise SettingError(f"{name} is {value!r}; there are {m} dimensions: give {m} numbers, or one")
     if math.prod(numbers) > most:
         raise SettingError(
             f"{name} is {value!r}: {math.prod(numbers):,} {name} in {m} dimensions; at most {most:,} fit"

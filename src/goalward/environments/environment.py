@@ -17,8 +17,8 @@ Giving up
     one more state called "start". Its only action costs nothing and draws the first observation.
 
 Costs
-    The agent knows the costs of a `task`, a fixed `cost`, or the mean costs of a table of transitions
-    (``env.unwrapped.P``) that no wrapper may change. All others it has to learn; they may be random.
+    The agent knows a fixed `cost`, and the mean costs of a table of transitions (``env.unwrapped.P``) that no wrapper
+    may change. All others it has to learn; they may be random.
 
 An environment made from a model carries it as ``environment.unwrapped.ssp``: learning in it is learning in the model.
 """
@@ -75,10 +75,6 @@ class Environment(World[Task, Plan]):
         they appear may be at most `max_states`.
     cost_range
         The least and the largest cost that can be paid, where costs are unknown.
-    task
-        What the agent may know, if the environment does not tell: every cost paid must be the one that it states.
-    use_table
-        Whether to read known costs and dead ends from ``env.unwrapped.P``; by default if no wrapper may change steps.
 
     Examples
     --------
@@ -99,8 +95,6 @@ class Environment(World[Task, Plan]):
         key: Callable[[Any], Hashable] | None = None,
         max_states: int = MAX_STATES,
         cost_range: tuple[float, float] | None = None,
-        task: Task | None = None,
-        use_table: bool | None = None,
     ):
         check_environment(environment)
         self.environment, self.key = environment, key
@@ -112,38 +106,31 @@ class Environment(World[Task, Plan]):
         carried = getattr(getattr(environment, "unwrapped", environment), "ssp", None)
         bare = key is None and goal is None and cost is None and not rules.changing_wrapper(environment)
         model = carried if isinstance(carried, SSP) and bare else None
-        known = None if task is None else replace(task.checked(), episodes=1)
-        sized = model or known
-        self.numbered = encoding_of(environment, key, max_states, None if sized is None else sized.costs.shape)
+        self.numbered = encoding_of(environment, key, max_states, None if model is None else model.costs.shape)
         self.goal = rules.ENDS if plain else rules.goal_rule(goal, environment)
-        pays_reward = model is not None or (known is not None and cost is None and preset is None)
-        self.cost = rules.cost_rule("reward" if pays_reward else cost)
-        self.checks_costs = model is not None or task is not None  # the costs of a table are means
+        self.cost = rules.cost_rule(cost if model is None else "reward")
         self.ended: int | None = None  # the state that stands for the end of an episode away from the goal
         self.start: int | None = None  # the state in which episodes start, if they draw their first observation
         if model is not None:
             self.model = self.graph = model if give_up_cost is None else model.with_give_up(give_up_cost)
-            known = known or Task.of(self.model, 1)
-            check_sizes(known, "model", *self.model.costs.shape)
+            known = Task.of(self.model, 1)
         else:
-            known = self.survey(known, give_up_cost, use_table)
+            known = self.survey(give_up_cost)
         self.give_up = -1 if give_up_cost is None else self.numbered.actions
         self.numbered.give_up = give_up_cost is not None
-        self.known = replace(known, cost_range=known.cost_range if cost_range is None else cost_range)
+        self.known = replace(known, cost_range=cost_range)
         self.encoding = copy(self.numbered)
 
-    def survey(self, known: Task | None, give_up_cost: float | None, use_table: bool | None) -> Task:
+    def survey(self, give_up_cost: float | None) -> Task:
         """Return what an agent may know of an environment without a model."""
         environment, encoding = self.environment, self.numbered
-        table = has_table(environment, encoding) if use_table is None else use_table
-        if table and give_up_cost is None:
-            self.graph = table_model(environment, self.goal, self.cost)
+        costs = np.full((encoding.states, encoding.actions), np.nan if self.cost.fixed is None else self.cost.fixed)
+        if has_table(environment, encoding):
+            costs = costs_of(read_table(environment), self.cost)
+            if give_up_cost is None:
+                self.graph = table_model(environment, self.goal, self.cost)
         starts = start_states(environment, encoding, RESETS if give_up_cost is not None else 1)
-        if known is None:
-            fixed = np.nan if self.cost.fixed is None else self.cost.fixed
-            costs = np.full((encoding.states, encoding.actions), fixed)
-            known = Task(costs_of(read_table(environment), self.cost) if table else costs, starts[0], 1)
-        check_sizes(known, "environment", encoding.states, encoding.actions)
+        known = Task(costs, starts[0], 1)
         if give_up_cost is None:
             return known
         self.ended = encoding.states
@@ -219,11 +206,11 @@ class EnvironmentSimulator:
             if lost and not self.limited:
                 self.refuse_end(outcome)
             successor = self.encoding.state(observation)
-        if stated != stated:
-            if not self.low <= cost <= self.high:
-                self.refuse_cost(outcome, cost, stated)
-        elif world.checks_costs and cost != stated and not abs(cost - stated) <= 1e-9 * stated:
-            self.refuse_cost(outcome, cost, stated)
+        if stated != stated and not self.low <= cost <= self.high:  # the cost is unknown, which is NaN
+            raise CostError(
+                f"action {outcome.action} in state {outcome.state!r} cost {cost:g}, and cost_range is {self.low:g} to"
+                f" {self.high:g}; pass a wider one, or none"
+            )
         if reached or cut:
             self.reset()
         else:
@@ -255,16 +242,6 @@ class EnvironmentSimulator:
             " give_up_cost=...), which makes such an end a restart at that cost, or another rule as goal=..."
         )
 
-    def refuse_cost(self, outcome: Outcome, cost: float, stated: float) -> None:
-        """Raise CostError: what was paid is not what the agent knows, or not in the range that it relies on."""
-        expected = (
-            f"and cost_range is {self.low:g} to {self.high:g}; pass a wider one, or none"
-            if stated != stated
-            else f"but the task says {stated:g}; state NaN where costs are random or unknown, or leave task= out and"
-            " let the agent learn all costs"
-        )
-        raise CostError(f"action {outcome.action} in state {outcome.state!r} cost {cost:g}, {expected}")
-
 
 class FirstEpisodes:
     """Recognises tasks without a goal by their first episodes, however these end."""
@@ -293,16 +270,6 @@ class FirstEpisodes:
                 f" really is {goal}, pass cost=1.0 to learn the shortest way there"
             )
         return True
-
-
-def check_sizes(known: Task, whose: str, states: int, actions: int) -> None:
-    """Raise SettingError if a task has other sizes than the environment."""
-    shape = known.costs.shape
-    if shape != (states, actions):
-        raise SettingError(
-            f"the task has {shape[0]} states and {shape[1]} actions, the {whose} {states} and {actions}; they must"
-            " agree"
-        )
 
 
 def with_restarts(task: Task, cost: float, start: int | None) -> Task:

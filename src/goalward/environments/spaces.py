@@ -69,8 +69,8 @@ def encoding_of(
 ) -> Encoding:
     """Return how the observations and actions of an environment are numbered.
 
-    `sizes` are the states and actions of a task or model. Observations without a space are then these states, and a
-    Discrete space may have more values than these states, of which the goal is one.
+    `sizes` are the states and actions of a model. Observations without a space are then these states, and a Discrete
+    space may have more values than these states, of which the goal is one.
     """
     name, space = name_of(environment), getattr(environment, "observation_space", None)
     observations = None
@@ -97,12 +97,12 @@ def encoding_of(
 
 
 def actions_of(environment: Any, actions: int | None) -> Space:
-    """Return the action space of an environment; without one, as many actions as a task has."""
+    """Return the action space of an environment; without one, as many actions as a model has."""
     name, space = name_of(environment), getattr(environment, "action_space", actions)
     if space is None:
         raise SettingError(
             f"{name} has no action_space; set it to the number of actions or to a space such as"
-            " gymnasium.spaces.Discrete(4), or say what is known by task=Task(costs, initial_state, episodes)"
+            " gymnasium.spaces.Discrete(4)"
         )
     moves = space_of(space)
     if moves is None or size(moves) > MOST_ACTIONS:
