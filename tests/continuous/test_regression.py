@@ -10,7 +10,7 @@ from scipy import integrate, stats
 
 from goalward.acting.contract import Steps
 from goalward.arrays import Floats
-from goalward.continuous import regression_kernels as kernels
+from goalward.continuous import regression as kernels
 from goalward.continuous.regression import SCALE, SHAPE, FourierRegression, evidence, posterior
 from goalward.continuous.task import TaskSpec, task_spec
 

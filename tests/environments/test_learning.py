@@ -309,10 +309,11 @@ class TestGoals:
     def test_a_task_without_a_goal_is_recognised(self) -> None:
         balance = gymnasium.make("CartPole-v1")
         for door in (gw.Environment, gw.ContinuousTask.from_gymnasium):
-            with pytest.raises(SettingError, match=r"CartPole-v1 rewards every step\. .*cannot help"):
+            with pytest.raises(SettingError, match=r"goal.*cannot learn to go on for long"):
                 door(balance)
-        with pytest.raises(SettingError, match=r"CartPole-v1 rewards every step"):
-            gw.Environment(gw.Discretize(balance, bins=3, low=[-1.0] * 4, high=[1.0] * 4))
+        cells = gw.Discretize(balance, bins=3, low=[-1.0] * 4, high=[1.0] * 4)
+        with pytest.raises(SettingError, match=r"CartPole-v1 rewarded every step of its first 10 episodes"):
+            gw.learn(PSRL(), gw.Environment(cells, goal="terminated"), 20)
 
     def test_it_must_be_said(self) -> None:
         with pytest.raises(SettingError, match="which endings of Walk are the goal"):
@@ -486,10 +487,10 @@ class TestSpaces:
     @pytest.mark.parametrize(
         ("env", "message"),
         [
-            (gymnasium.make("CartPole-v1"), r"observations of CartPole-v1 are Box.*4 of at most 4 dimensions"),
-            (Walk(spaces.Box(0, 3, (2, 2), np.uint8)), r"observation\.tobytes\(\), \.\.\.\); or cut them into cells"),
+            (gymnasium.make("CartPole-v1"), r"observations of CartPole-v1 are Box.*at most 4 dimensions"),
+            (Walk(spaces.Box(0, 3, (2, 2), np.uint8)), r"cut them into cells.*observation\.tobytes\(\), \.\.\."),
             (gymnasium.make("Pendulum-v1"), r"observations of Pendulum-v1 are Box.*ContinuousPSRL.*Discretize"),
-            (gymnasium.make("Acrobot-v1"), r"Discretize\(env.*6 dimensions.*ContinuousTask\.from_gymnasium"),
+            (gymnasium.make("Acrobot-v1"), r"ContinuousTask\.from_gymnasium.*Discretize\(env"),
             (gymnasium.make("MountainCarContinuous-v0"), "ContinuousPSRL"),
             (Walk(spaces.MultiDiscrete([10_000, 10_000])), "take 100,000,000 values; tables of more than"),
             (gymnasium.make_vec("FrozenLake-v1", 2), "is a vector of environments; pass a single one"),

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-import goalward
 from goalward.errors import SettingError
 from goalward.figures.regret import growth_figure, name_lines, regret_figure
 from goalward.results.curves import band
@@ -15,7 +14,6 @@ from goalward.results.results import open_results
 from goalward.results.summary import summary_table, sweep_rows
 from goalward.statistics import mean_interval
 from goalward.studies.study import Study
-from goalward.theory import regret_limit
 from made_up_results import cell_results, study
 
 
@@ -266,18 +264,3 @@ def test_an_optimal_agent_has_no_regret_in_tables_and_on_logarithmic_axes(folder
     (panel,) = regret_figure(results, axes="log").axes
     assert panel.get_ylim()[0] > 1e-3
     assert {text.get_text() for text in panel.texts} == {"optimal ≤ 0", "psrl", "√K", "log K"}
-
-
-def test_the_reference_is_drawn_in_built_in_worlds(tmp_path):
-    document = {"name": "small", "runs": 1, "episodes": 50, "worlds": [{"world": "river-swim-v0"}]}
-    document |= {"agents": [{"agent": "psrl"}]}
-    results = goalward.run(document, tmp_path, workers=1)
-    (panel,) = regret_figure(results, reference=True).axes
-    expected = regret_limit(goalward.worlds.river_swim()).reference(50)
-    assert panel.lines[-1].get_ydata()[-1] == pytest.approx(expected)
-    assert any("not a bound" in text.get_text() for text in panel.texts)
-    assert len(regret_figure(results).axes[0].lines) == len(panel.lines) - 1
-    drawn = {"world": "river-swim-v0", "draw": "prior", "prior": {"kind": "dirichlet"}}
-    results = goalward.run(document | {"name": "drawn", "worlds": [drawn]}, tmp_path, workers=1)
-    plain, asked = (regret_figure(results, reference=wanted).axes[0] for wanted in (False, True))
-    assert len(plain.lines) == len(asked.lines)

@@ -256,9 +256,6 @@ def plot(
     level: Annotated[float | None, typer.Option(help="The confidence level.  [default: 0.95]")] = None,
     band: Annotated[str | None, typer.Option(help="mean or median of the runs, with a band.  [default: mean]")] = None,
     guides: Annotated[bool | None, typer.Option(help="Draw √K and log K.  [default: on log axes]")] = None,
-    reference: Annotated[
-        bool | None, typer.Option("--reference", help="Draw a heuristic scale of the regret, not a bound.")
-    ] = None,
 ) -> None:
     """Draw the results of a study."""
     from goalward.figures import registry
@@ -272,7 +269,7 @@ def plot(
     if out is None:
         name = f"{results.design.name}-{kind}{'-log' * (kind == 'regret' and axes == 'log')}"
         files = [folder / f"{name}.{ending}" for ending in FORMATS]
-    settings = given_options(measure=measure, axes=axes, level=level, band=band, guides=guides, reference=reference)
+    settings = given_options(measure=measure, axes=axes, level=level, band=band, guides=guides)
     save_figure(draw(results, **settings), files)
     say(*(f"written: {path}" for path in files))
 
@@ -291,13 +288,13 @@ def report(
     from goalward.studies.store import Store
 
     path = check_page_path(out or folder / "report.html")
-    page, troubles = report_of_folder(folder, study, level)
+    page = report_of_folder(folder, study, level)
     page.save(path)
     problems = [
         f"{shown['design'].name}: {problem}" for shown in page.content["studies"] for problem in shown["problems"]
     ]
     say_choice(Store.open(folder), study)
-    say(*troubles, *problems, f"written: {path}")
+    say(*problems, f"written: {path}")
     show_if(show_page, path)
 
 

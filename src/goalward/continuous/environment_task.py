@@ -14,7 +14,6 @@ In all of them every step costs 1 by default, so an episode's cost is the number
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,11 +21,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from goalward.acting.contract import World
 from goalward.arrays import Bools, Floats
-from goalward.continuous.encoding import STATE_FUNCTIONS, BoxEncoding, StateFunction
-from goalward.continuous.task import ContinuousSimulator, ContinuousTask, CostFunction, GoalSet, task_spec
+from goalward.continuous.task import ContinuousTask, GoalSet
 from goalward.errors import SettingError
 
 PI = math.pi
+PUSHES = ("left", "none", "right")
 
 
 class Facts(NamedTuple):
@@ -38,7 +37,7 @@ class Facts(NamedTuple):
     coordinates: tuple[str, ...] | None = None
     periodic: ArrayLike = False
     state: str = "observation"
-    action_names: tuple[str, ...] | None = ("left", "none", "right")
+    action_names: tuple[str, ...] | None = None
 
 
 def flag_at(position: float, velocity: float) -> GoalSet:
@@ -59,9 +58,9 @@ def upright(points: Floats) -> Bools:
 MOUNTAIN_CAR = Facts((-1.2, -0.07), (0.6, 0.07), flag_at(0.5, 0.0), ("position", "velocity"))
 ACROBOT = Facts(
     (-PI, -PI, -4.0 * PI, -9.0 * PI), (PI, PI, 4.0 * PI, 9.0 * PI), above_the_bar,
-    ("first angle", "second angle", "first speed", "second speed"), (True, True, False, False), "acrobot",
+    ("first angle", "second angle", "first speed", "second speed"), (True, True, False, False), "acrobot", PUSHES,
 )  # fmt: skip
-PENDULUM = Facts((-PI, -8.0), (PI, 8.0), upright, ("angle", "speed"), (True, False), "pendulum", None)
+PENDULUM = Facts((-PI, -8.0), (PI, 8.0), upright, ("angle", "speed"), (True, False), "pendulum")
 
 
 def facts_of(environment: Any) -> Facts:
@@ -72,76 +71,11 @@ def facts_of(environment: Any) -> Facts:
     known = not changing_wrapper(environment) and type(bare).__module__.startswith("gymnasium.")
     kind = type(bare).__name__ if known else ""
     if kind in ("MountainCarEnv", "Continuous_MountainCarEnv"):
-        names = MOUNTAIN_CAR.action_names if kind == "MountainCarEnv" else None
+        names = PUSHES if kind == "MountainCarEnv" else None
         return MOUNTAIN_CAR._replace(goal=flag_at(bare.goal_position, bare.goal_velocity), action_names=names)
     if kind in ("AcrobotEnv", "PendulumEnv"):
         return ACROBOT if kind == "AcrobotEnv" else PENDULUM
-    return Facts(getattr(space, "low", np.zeros(0)), getattr(space, "high", np.zeros(0)), action_names=None)
-
-
-def environment_task(
-    environment: Any,
-    goal: Callable[[Floats], Any] | None,
-    cost: float | ArrayLike | CostFunction,
-    actions: ArrayLike | None,
-    low: ArrayLike | None,
-    high: ArrayLike | None,
-    periodic: ArrayLike | None,
-    state: StateFunction | None,
-) -> ContinuousTask:
-    """Return the task of an environment; see `ContinuousTask.from_gymnasium`."""
-    # Not at the top: the built-in tasks need no Gymnasium, and this package registers worlds with it.
-    from goalward.environments.by_name import make_environment
-    from goalward.environments.goal_and_cost_rules import check_has_goal, name_of
-    from goalward.environments.spaces import check_environment, checked_step, first_observation
-
-    environment = make_environment(environment) if isinstance(environment, str) else environment
-    check_environment(environment)
-    name = name_of(environment)
-    if not hasattr(environment, "observation_space") or not hasattr(environment, "action_space"):
-        raise SettingError(f"{name} has no spaces; pass a Gymnasium environment: gymnasium.make(id)")
-    if state is not None and (low is None or high is None):
-        raise SettingError("pass low=[...] and high=[...], the bounds of the numbers that state= returns")
-    facts = facts_of(environment) if state is None else Facts(np.asarray(low), np.asarray(high), action_names=None)
-    if np.ndim(facts.low) != 1 or not np.size(facts.low):
-        raise SettingError(
-            f"the observations of {name} are {environment.observation_space!s:.80}, not a Box of one row of numbers;"
-            " pass state=, which computes the state from an observation, with low=[...] and high=[...]"
-        )
-    goal = facts.goal if goal is None else goal
-    if goal is None:
-        check_has_goal(environment)
-        raise SettingError(
-            f"{name} does not tell its goal set: pass a function of states [n, m], such as goal=lambda x: x[:, 0] >="
-            " 0.9; on the command line, name a function that returns the task: goalward learn my_env.py:make_task"
-        )
-    table = action_table(environment.action_space, actions, name)
-    state_name = facts.state if state is None else "function"
-    function = STATE_FUNCTIONS[state_name] if state is None else state
-    encoding = BoxEncoding(np.size(facts.low), table, state_name, function)
-    names = facts.action_names if actions is None else None
-    spec = task_spec(
-        facts.low if low is None else low, facts.high if high is None else high, names or action_names(table), goal,
-        cost, facts.periodic if periodic is None else periodic, facts.coordinates, encoding,
-    )  # fmt: skip
-
-    def simulate(stream: int) -> ContinuousSimulator:
-        seeds = [stream]  # for the first reset
-
-        def start() -> ArrayLike:
-            return function(first_observation(environment, **({"seed": seeds.pop()} if seeds else {})))
-
-        def move(state: Floats, action: int) -> tuple[ArrayLike, bool, bool]:
-            observation, _, terminated, truncated, _ = checked_step(
-                environment, environment.step(encoding.action(action))
-            )
-            return function(observation), terminated, truncated
-
-        return ContinuousSimulator(spec, start, move)
-
-    task = object.__new__(ContinuousTask)
-    task.spec, task.simulator = spec, simulate
-    return task
+    return Facts(getattr(space, "low", np.zeros(0)), getattr(space, "high", np.zeros(0)))
 
 
 def world_of(environment: Any, continuous: bool, **rules: Any) -> World[Any, Any]:

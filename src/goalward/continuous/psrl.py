@@ -45,8 +45,7 @@ from goalward.arrays import Floats
 from goalward.beliefs.base import LARGEST_NUMBER
 from goalward.continuous.lattice import Lattice
 from goalward.continuous.policy import LatticePolicy
-from goalward.continuous.regression import Dynamics, FourierRegression
-from goalward.continuous.regression_kernels import update_inverse
+from goalward.continuous.regression import Dynamics, FourierRegression, update_inverse
 from goalward.continuous.task import ContinuousPlan, TaskSpec, checked_costs, per_axis, task_spec
 from goalward.errors import SettingError
 from goalward.planning.evaluate import action_values
@@ -149,11 +148,10 @@ class ContinuousPSRL(ContinuousAgent):
         """Lines 1 and 2."""
         m = task.dimensions
         if m > MOST_DIMENSIONS:
-            from goalward.environments.spaces import box_advice
-
             raise SettingError(
-                f"the task has {m} dimensions; {self.name} plans on a lattice and takes at most {MOST_DIMENSIONS}:"
-                f" {box_advice(m)}"
+                f"the task has {m} dimensions; {self.name} plans on a lattice and takes at most {MOST_DIMENSIONS}: pass"
+                " state=, which computes the numbers that matter, with low= and high=, or cut few dimensions into cells"
+                " by gw.Environment(gw.Discretize(env, bins=...), ...)"
             )
         nodes = NODES[m] if self.nodes is None else self.nodes
         self._lattice = Lattice(task, per_axis("nodes", nodes, m, MOST_NODES))

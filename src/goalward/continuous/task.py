@@ -23,7 +23,7 @@ from goalward.acting.contract import Policy, Step, World
 from goalward.acting.stepping import SteppingStage
 from goalward.acting.stop_conditions import Stop
 from goalward.arrays import Bools, Floats
-from goalward.continuous.encoding import BoxEncoding, StateFunction, checked_point
+from goalward.continuous.encoding import STATE_FUNCTIONS, BoxEncoding, StateFunction, checked_point
 from goalward.errors import CostError, PolicyError, SettingError, ShapeError, StateError
 from goalward.seeds import generator
 from goalward.settings import Size, check
@@ -136,7 +136,8 @@ def task_spec(
 
 def per_axis(name: str, value: int | Sequence[int], m: int, most: int) -> list[int]:
     """Return a setting as m numbers, one for each axis; raises SettingError if their product is too large."""
-    numbers = [checked_integer(name, number, 1) for number in (value if np.ndim(value) else [value] * m)]
+    entries = value if isinstance(value, Sequence) else [value] * m
+    numbers = [checked_integer(name, number, 1) for number in entries]
     if len(numbers) != m:
         raise SettingError(f"{name} is {value!r}; there are {m} dimensions: give {m} numbers, or one")
     if math.prod(numbers) > most:
@@ -330,9 +331,58 @@ class ContinuousTask(World[TaskSpec, ContinuousPlan]):
         >>> gw.ContinuousTask.from_gymnasium("MountainCarContinuous-v0", actions=5)
         ContinuousTask(2 dimensions, 5 actions, box [-1.2..0.6] x [-0.07..0.07])
         """
-        from goalward.continuous.environment_task import environment_task
+        # Not at the top: the built-in tasks need no Gymnasium, and its package registers worlds with it.
+        from goalward.continuous.environment_task import Facts, action_names, action_table, facts_of
+        from goalward.environments.by_name import make_environment
+        from goalward.environments.goal_and_cost_rules import NO_GOAL, name_of
+        from goalward.environments.spaces import check_environment, checked_step, first_observation
 
-        return environment_task(environment, goal, cost, actions, low, high, periodic, state)
+        environment = make_environment(environment) if isinstance(environment, str) else environment
+        check_environment(environment)
+        name = name_of(environment)
+        if not hasattr(environment, "observation_space") or not hasattr(environment, "action_space"):
+            raise SettingError(f"{name} has no spaces; pass a Gymnasium environment: gymnasium.make(id)")
+        if state is not None and (low is None or high is None):
+            raise SettingError("pass low=[...] and high=[...], the bounds of the numbers that state= returns")
+        facts = facts_of(environment) if state is None else Facts(np.asarray(low), np.asarray(high))
+        if np.ndim(facts.low) != 1 or not np.size(facts.low):
+            raise SettingError(
+                f"the observations of {name} are {environment.observation_space!s:.80}, not a Box of one row of"
+                " numbers; pass state=, which computes the state from an observation, with low=[...] and high=[...]"
+            )
+        goal = facts.goal if goal is None else goal
+        if goal is None:
+            raise SettingError(
+                f"{name} does not tell its goal set: pass a function of states [n, m], such as goal=lambda x: x[:, 0]"
+                " >= 0.9; on the command line, name a function that returns the task: goalward learn"
+                f" my_env.py:make_task. {NO_GOAL}"
+            )
+        table = action_table(environment.action_space, actions, name)
+        state_name = facts.state if state is None else "function"
+        function = STATE_FUNCTIONS[state_name] if state is None else state
+        encoding = BoxEncoding(np.size(facts.low), table, state_name, function)
+        names = facts.action_names if actions is None else None
+        spec = task_spec(
+            facts.low if low is None else low, facts.high if high is None else high, names or action_names(table), goal,
+            cost, facts.periodic if periodic is None else periodic, facts.coordinates, encoding,
+        )  # fmt: skip
+
+        def simulate(stream: int) -> ContinuousSimulator:
+            seeds = [stream]  # for the first reset
+
+            def start() -> ArrayLike:
+                return function(first_observation(environment, **({"seed": seeds.pop()} if seeds else {})))
+
+            def move(state: Floats, action: int) -> tuple[ArrayLike, bool, bool]:
+                result = environment.step(encoding.action(action))
+                observation, _, terminated, truncated, _ = checked_step(environment, result)
+                return function(observation), terminated, truncated
+
+            return ContinuousSimulator(spec, start, move)
+
+        task = object.__new__(cls)
+        task.spec, task.simulator = spec, simulate
+        return task
 
     def task(self, episodes: int, resumed: TaskSpec | None = None) -> TaskSpec:
         return replace(self.spec, episodes=episodes)

@@ -39,7 +39,7 @@ from goalward.acting.stepping import SteppingStage
 from goalward.acting.stop_conditions import TableStop
 from goalward.arrays import Floats
 from goalward.environments import goal_and_cost_rules as rules
-from goalward.environments.goal_and_cost_rules import Outcome, known_goal, name_of
+from goalward.environments.goal_and_cost_rules import Outcome, name_of
 from goalward.environments.spaces import check_environment, checked_step, encoding_of, first_observation
 from goalward.environments.tables import costs_of, has_table, read_table, start_states, table_model
 from goalward.errors import CostError, EndlessRunError, SettingError
@@ -49,7 +49,7 @@ from goalward.ssp.model import SSP
 PATIENCE = 1_000_000
 """Steps after which a run without a limit that has never reached the goal is an error."""
 FIRST_EPISODES = 10
-"""Episodes after which a task without a goal is recognised."""
+"""Episodes in which a step without a reward must appear, unless the cost of steps was named."""
 RESETS = 10
 """Resets with different seeds that must agree before episodes are taken to start in one state."""
 new: Any = tuple.__new__
@@ -98,16 +98,11 @@ class Environment(World[Task, Plan]):
     ):
         check_environment(environment)
         self.environment, self.key = environment, key
-        preset = known_goal(environment)
-        # An environment without spaces follows the plain contract: terminated is the goal.
-        plain = goal is None and preset is None and not hasattr(environment, "observation_space")
-        if goal is None and preset is None and not plain:
-            rules.check_has_goal(environment)
+        self.goal = rules.goal_rule(goal, environment)
         carried = getattr(getattr(environment, "unwrapped", environment), "ssp", None)
         bare = key is None and goal is None and cost is None and not rules.changing_wrapper(environment)
         model = carried if isinstance(carried, SSP) and bare else None
         self.numbered = encoding_of(environment, key, max_states, None if model is None else model.costs.shape)
-        self.goal = rules.ENDS if plain else rules.goal_rule(goal, environment)
         self.cost = rules.cost_rule(cost if model is None else "reward")
         self.ended: int | None = None  # the state that stands for the end of an episode away from the goal
         self.start: int | None = None  # the state in which episodes start, if they draw their first observation
@@ -164,7 +159,7 @@ class EnvironmentSimulator:
         self.patience: Any = None if limited else PATIENCE  # steps left before the first goal
         self.state, self.stuck = -1, False
         self.observation: Any = None
-        self.first_episodes: FirstEpisodes | None = FirstEpisodes(world)
+        self.first_episodes = FIRST_EPISODES if world.cost == rules.cost_rule(None) else 0  # left to be checked
         task = world.known
         self.actions, self.goal = task.actions, task.goal
         self.raw_actions = [self.encoding.action(number) for number in range(self.encoding.actions)]
@@ -196,8 +191,8 @@ class EnvironmentSimulator:
         cost, reached = world.cost.cost(outcome), bool(world.goal.reached(outcome))
         cut = bool(truncated) and not terminated and not reached
         lost = bool(terminated) and not reached and world.model is None
-        if self.first_episodes is not None and self.first_episodes.judged(outcome, reached, terminated or truncated):
-            self.first_episodes = None
+        if self.first_episodes:
+            self.check_rewards(outcome, bool(reached or terminated or truncated))
         if reached:
             successor, self.patience = self.goal, None
         elif lost and world.ended is not None:
@@ -242,34 +237,15 @@ class EnvironmentSimulator:
             " give_up_cost=...), which makes such an end a restart at that cost, or another rule as goal=..."
         )
 
-
-class FirstEpisodes:
-    """Recognises tasks without a goal by their first episodes, however these end."""
-
-    def __init__(self, world: Environment):
-        self.world, self.left = world, FIRST_EPISODES
-        self.always_reached, self.always_rewarded = True, world.cost == rules.cost_rule(None)
-
-    def judged(self, outcome: Outcome, reached: bool, over: bool) -> bool:
-        """Count a step; return whether the first episodes are over, with an error if there is no goal."""
-        self.always_reached = self.always_reached and reached and not outcome.terminated
-        self.always_rewarded = self.always_rewarded and outcome.gain > 0.0
-        self.left -= reached or over
-        if self.left and (self.always_reached or self.always_rewarded):
-            return False
-        name, goal = name_of(self.world.environment), self.world.goal
-        if self.always_reached:
+    def check_rewards(self, outcome: Outcome, over: bool) -> None:
+        """Raise SettingError if every step of the first episodes is rewarded, as in tasks without a goal."""
+        self.first_episodes = 0 if outcome.gain <= 0.0 else self.first_episodes - over
+        if outcome.gain > 0.0 and not self.first_episodes:
             raise SettingError(
-                f"each of the first {FIRST_EPISODES} steps of {name} reached the goal, {goal}, although the episode was"
-                " not over; pass a rule that holds only where the task is done, such as goal=lambda step:"
-                f' step.info["is_success"].{f" {rules.NO_GOAL}" if self.always_rewarded else ""}'
+                f"{name_of(self.environment)} rewarded every step of its first {FIRST_EPISODES} episodes."
+                f" {rules.NO_GOAL}. If its goal really is {self.world.goal}, pass cost=1.0 to learn the shortest way"
+                " there"
             )
-        if self.always_rewarded:
-            raise SettingError(
-                f"{name} rewarded every step of its first {FIRST_EPISODES} episodes. {rules.NO_GOAL}. If its goal"
-                f" really is {goal}, pass cost=1.0 to learn the shortest way there"
-            )
-        return True
 
 
 def with_restarts(task: Task, cost: float, start: int | None) -> Task:

@@ -25,7 +25,6 @@ Wrappers
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -39,10 +38,7 @@ PASSIVE = {
     "RenderCollection", "HumanRendering", "AddWhiteNoise", "ObstructView",
 }  # fmt: skip
 """Classes of Gymnasium whose `step` and `reset` pass on what they get; a time limit truncates, which is not an end."""
-NO_GOAL = (
-    "Its task seems to be to go on for long; goalward learns to reach a goal at the least cost and cannot help with it"
-)
-TRIED_STEPS = 50
+NO_GOAL = "goalward learns to reach a goal at the least cost; it cannot learn to go on for long, as in CartPole"
 
 
 class Outcome(NamedTuple):
@@ -112,7 +108,7 @@ def goal_rule(rule: object, environment: Any) -> GoalRule:
         raise SettingError(
             f"which endings of {name_of(environment)} are the goal? Pass goal='terminated' if all are, goal=1.0 for"
             " steps with a reward of at least 1, or a function of the outcome such as"
-            ' goal=lambda outcome: outcome.info["is_success"]'
+            f' goal=lambda outcome: outcome.info["is_success"]. {NO_GOAL}'
         )
     if callable(rule):
         return GoalRule(rule, "where the function passed as goal says so")
@@ -145,7 +141,7 @@ def penalty(outcome: Outcome) -> float:
 
 
 def known_goal(environment: Any) -> GoalRule | None:
-    """Return the goal of an environment that is known here, None for any other."""
+    """Return the goal of an environment that is known here, or that has no spaces; None for any other."""
     bare = getattr(environment, "unwrapped", environment)
     name = type(bare).__name__
     if name == "FrozenLakeEnv":
@@ -158,21 +154,7 @@ def known_goal(environment: Any) -> GoalRule | None:
         return ENDS if all(in_gymnasium(definer(layer, "step")) for layer in wrappers(environment)) else None
     if hasattr(bare, "ssp"):
         return GoalRule(lambda outcome: outcome.terminated and outcome.info.get("goal", True), "the goal of the model")
-    return None
-
-
-def check_has_goal(environment: Any) -> None:
-    """Raise SettingError if each step is rewarded, as in CartPole; for environments whose goal nobody named."""
-    rewards = []
-    with suppress(Exception):  # of the environment: an error about its goal follows in any case
-        environment.reset(seed=0)
-        for _ in range(TRIED_STEPS):
-            _, reward, terminated, truncated, _ = environment.step(environment.action_space.sample())
-            rewards.append(reward)
-            if terminated or truncated:
-                environment.reset()
-    if len(rewards) == TRIED_STEPS and all(reward > 0.0 for reward in rewards):
-        raise SettingError(f"{name_of(environment)} rewards every step. {NO_GOAL}")
+    return None if hasattr(environment, "observation_space") else ENDS
 
 
 def name_of(environment: Any) -> str:

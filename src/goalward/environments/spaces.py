@@ -21,6 +21,12 @@ ACTION_NAMES = {
     "TaxiEnv": ("south", "north", "east", "west", "pick up", "drop off"),
     "BlackjackEnv": ("stick", "hit"),
 }
+BOX_ADVICE = (
+    "learn with continuous states by gw.learn(gw.agents.ContinuousPSRL(), gw.ContinuousTask.from_gymnasium(env,"
+    " goal=...), episodes), which suits at most 4 dimensions; or cut them into cells by"
+    " gw.Environment(gw.Discretize(env, bins=...), ...); or, if few different observations appear, number these by"
+    " gw.Environment(env, key=lambda observation: observation.tobytes(), ...)"
+)
 RESET = "reset(seed=...) must return (observation, info), where info is a dictionary"
 
 
@@ -77,8 +83,7 @@ def encoding_of(
     if key is None and space is not None:
         observations = space_of(space)
         if observations is None and type(space).__name__ == "Box":
-            advice = box_advice(math.prod(space.shape), countable=space.dtype.kind in "iub")
-            raise SettingError(f"the observations of {name} are {' '.join(str(space).split())}; {advice}")
+            raise SettingError(f"the observations of {name} are {' '.join(str(space).split())}; {BOX_ADVICE}")
         if observations is not None and size(observations) > MOST_STATES:
             raise SettingError(
                 f"the observations of {name} take {size(observations):,} values; tables of more than {MOST_STATES:,}"
@@ -111,26 +116,6 @@ def actions_of(environment: Any, actions: int | None) -> Space:
             " gymnasium.wrappers.TransformAction"
         )
     return moves
-
-
-def box_advice(dimensions: int, countable: bool = False) -> str:
-    """Return what to do with observations in a box, the better way first; integers in it can be counted."""
-    continuous = (
-        "learn with continuous states by gw.learn(gw.agents.ContinuousPSRL(), gw.ContinuousTask.from_gymnasium(env,"
-        " goal=...), episodes)"
-    )
-    cells = "cut them into cells by gw.Environment(gw.Discretize(env, bins=...), ...)"
-    if countable:
-        return (
-            "if few different ones appear, number these: gw.Environment(env, key=lambda observation:"
-            f" observation.tobytes(), ...); or {cells}"
-        )
-    if dimensions <= 4:
-        return f"{continuous}, which suits {dimensions} of at most 4 dimensions, or {cells}"
-    return (
-        f"{cells}, keeping few of the {dimensions} dimensions, or pass state=, which computes up to 4 numbers that"
-        f" matter, with low= and high=, and {continuous}"
-    )
 
 
 def space_of(space: Any) -> Space | None:

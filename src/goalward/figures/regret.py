@@ -30,9 +30,8 @@ from goalward.results.curves import Band, band_of, band_text, regime_of
 from goalward.results.curves import band as curve_band
 from goalward.results.measures import CURVES, LABELS, REGRETS, checked_measure
 from goalward.results.results import CellResults, Results
-from goalward.results.summary import SweepRow, limit_in, sweep_rows
+from goalward.results.summary import SweepRow, sweep_rows
 from goalward.settings import Confidence
-from goalward.studies.design import Cell
 
 Axis = Literal["linear", "log"]
 NamedLine = tuple[str, str, Floats, Floats]
@@ -51,14 +50,12 @@ def regret_figure(
     level: Confidence = 0.95,
     band: Band = "mean",
     guides: bool | None = None,
-    reference: bool = False,
 ) -> Figure:
     """Draw the regret of every agent in every world along the episodes, or the costs if no true model is known.
 
     The default measure on logarithmic axes is the gap regret: realised regret can fall below zero by chance, where its
     logarithm has gaps. `band` is ``mean``, with t-intervals, or ``median``, with the middle `level` of the runs.
-    `guides` draws sqrt(K) and log(K), by default on logarithmic axes. `reference` draws the scale of
-    `goalward.theory.regret_limit` where the study names the model, a heuristic and no bound.
+    `guides` draws sqrt(K) and log(K), by default on logarithmic axes.
     """
     usual = "gap_regret" if axes == "log" else "regret"
     known = any(cell.has_model for cell in results.cells)
@@ -79,8 +76,6 @@ def regret_figure(
         ends = [(names[agent], styles[agent].colour, *line) for agent, line in lines.items()] if direct else []
         if (axes == "log" if guides is None else guides) and measure in REGRETS:
             ends += draw_guides(panel, list(lines.values()), axes == "log")
-        if reference and measure in REGRETS:
-            ends += draw_reference(panel, results, cells[0].cell)
         name_lines(panel, ends)
         panel.set(title=mathtext(world), xlabel="episode", ylabel=LABELS[measure])
     for panel in panels[len(worlds) :]:
@@ -160,17 +155,6 @@ def draw_guides(panel: Axes, lines: list[tuple[Floats, Floats]], log: bool) -> l
     for _, _, _, y in guides:
         panel.plot(x, y, color=GUIDE, linewidth=1.0, linestyle=(0, (2, 2)), zorder=1.0)
     return guides
-
-
-def draw_reference(panel: Axes, results: Results, cell: Cell) -> list[NamedLine]:
-    """Draw `RegretLimit.reference` along the episodes; nothing where `limit_in` knows no limit."""
-    limit = limit_in(results, cell)
-    if limit is None:
-        return []
-    x = np.unique(np.geomspace(min(10, cell.episodes), cell.episodes, 40).astype(np.int64))
-    y = np.array([limit.reference(int(K)) for K in x])
-    panel.plot(x, y, color=GUIDE, linewidth=1.4, linestyle=(0, (6, 2)), zorder=1.0)
-    return [("reference: heuristic scale, not a bound", GUIDE, x.astype(np.float64), y)]
 
 
 def name_lines(panel: Axes, lines: list[NamedLine]) -> None:

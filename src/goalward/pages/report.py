@@ -49,37 +49,22 @@ def report(results: Results | Sequence[Results], *, level: float = 0.95) -> Page
     return make_page(studies, level)
 
 
-def report_of_folder(folder: Path, study: str | None = None, level: float = 0.95) -> tuple[Page, list[str]]:
-    """Return the page of one study, or of all studies of a folder, and a sentence for each that cannot be read."""
+def report_of_folder(folder: Path, study: str | None = None, level: float = 0.95) -> Page:
+    """Return the page of one study, or of all studies of a folder."""
     store = Store.open(folder)
     # Asking for the only study of a folder that has none raises an error that says so.
     names: list[str | None] = [*store.studies()] or [None] if study is None else [study]
-    studies, troubles = [], []
-    for name in names:
-        try:
-            studies.append(load_results(store, store.design(name)))
-        except FileError as error:
-            if len(names) < 2:
-                raise
-            troubles.append(f"The study {name} cannot be read: {error}.")
-    if not studies:
-        raise FileError(f"{folder}: none of its studies can be read. {' '.join(troubles)}")
-    return make_page(studies, level, troubles), troubles
+    return make_page([load_results(store, store.design(name)) for name in names], level)
 
 
-def make_page(studies: Sequence[Results], level: float, troubles: Sequence[str] = ()) -> Page:
+def make_page(studies: Sequence[Results], level: float) -> Page:
     checked_level(level)
     block = Block()
     title = studies[0].design.name if len(studies) == 1 else f"{len(studies)} studies"
     cells = max(1, sum(len(study.cells) for study in studies))
     points, curves = max(40, MOST_POINTS // cells), max(1, MOST_RUN_CURVES // cells)
     document = {"studies": [study_document(block, study, level, points, curves) for study in studies]}
-    content = {
-        "title": title,
-        "version": __version__,
-        "studies": [study_content(study, level) for study in studies],
-        "troubles": troubles,
-    }
+    content = {"title": title, "version": __version__, "studies": [study_content(study, level) for study in studies]}
     return Page("report", f"{title}: report", document, block, content)
 
 
