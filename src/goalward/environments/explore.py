@@ -6,9 +6,9 @@ environment and its wrappers by `copy.deepcopy`, and the environment is as befor
 and state inside C extensions cannot be copied so: pass ``clone`` and ``restore``.
 
 Random number generators among the attributes get new seeds before every step. Without ``samples`` every pair is tried
-a second time: with other seeds, and from the last way that led to the state. A different outcome means that transitions
-are random, which is an error, or that equal states behave differently because the key hides something, which is a
-warning. With ``samples=n`` each pair is tried n times; probabilities are frequencies and costs are means.
+a second time: with other seeds, and from the last way that led to the state. A different outcome is an error: either
+transitions are random, or equal states behave differently because the key hides something. With ``samples=n`` each pair
+is tried n times; probabilities are frequencies and costs are means.
 
 All ends away from the goal are one dead end, and several first states get a state before them whose only action draws
 one. `truncated` is ignored: it says how long one may try, not where one is.
@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import copy
 import random
-import warnings
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
@@ -146,8 +145,8 @@ class Explorer:
         self.encoding = encoding_of(env, key, max_states)
         self.max_states, self.snapshots, self.steps = max_states, snapshots, 0
         self.seeds = np.random.SeedSequence(seed)
-        # By state: the first and the last snapshot with the observation, and what was observed for each action.
-        self.places: dict[int, list[tuple[Any, Any]]] = {}
+        # By state: the last snapshot with its observation, and what was observed for each action.
+        self.places: dict[int, tuple[Any, Any]] = {}
         self.results: dict[tuple[int, int], list[tuple[Hashable, float]]] = {}
 
     def first_states(self, resets: int, seed: int) -> Counter[int]:
@@ -158,13 +157,12 @@ class Explorer:
     def arrive(self, observation: Any) -> int:
         """Return the state of an observation, and save the environment there."""
         state = self.encoding.state(observation)
-        known = self.places.setdefault(state, [])
+        self.places[state] = (self.snapshots.save(), observation)
         if len(self.places) > self.max_states:
             raise SettingError(
                 f"{name_of(self.env)} has more than {self.max_states:,} states; pass a larger max_states=, or a key="
                 " that tells fewer apart"
             )
-        known[1:] = [(self.snapshots.save(), observation)]
         return state
 
     def model(self, starts: Counter[int], samples: int | None) -> SSP:
@@ -181,7 +179,7 @@ class Explorer:
             if state == START:
                 yield from ((first, times / starts.total(), 0.0) for first, times in sorted(starts.items()))
                 return
-            results = [self.attempt(self.places[state][0], action) for _ in range(tries)]
+            results = [self.attempt(state, action) for _ in range(tries)]
             self.results[state, action] = results
             self.progress.advance(len(self.places), self.steps)
             yield from ((after, 1.0 / tries, cost) for after, cost in results)
@@ -203,9 +201,9 @@ class Explorer:
         model = model._replace(state_names=names, action_names=tuple(map(self.encoding.action_name, actions)))
         return restrict_actions(model, model.available & (np.array(texts) != ENDED)[:, np.newaxis])
 
-    def attempt(self, place: tuple[Any, Any], action: int, keep: bool = True) -> tuple[Hashable, float]:
-        """Go to a place and play an action with generators of new seeds; keep the place that it leads to, or not."""
-        snapshot, observation = place
+    def attempt(self, state: int, action: int, keep: bool = True) -> tuple[Hashable, float]:
+        """Go to a state and play an action, with new seeds of all generators; keep where it leads to, or not."""
+        snapshot, observation = self.places[state]
         self.snapshots.restore(snapshot)
         for layer in self.snapshots.layers:
             reseed(vars(layer), self.seeds.spawn(1)[0])
@@ -221,26 +219,15 @@ class Explorer:
         return self.arrive(following) if keep else self.encoding.state(following), cost
 
     def check(self, samples: int | None) -> None:
-        """Try every pair again with other seeds and from the last way to the state; see the top of the module."""
-        hidden = None
-        for state, action in self.results if samples is None else ():
-            first, last = self.places[state][0], self.places[state][-1]
-            (expected,), again = self.results[state, action], self.attempt(last, action, keep=False)
-            if again == expected:
-                continue
-            what = f"{self.encoding.action_name(action)!r} in state {self.encoding.name(state)!r}"
-            if self.attempt(first, action, keep=False) != expected:
+        """Try every pair a second time; see the top of the module."""
+        for (state, action), first in self.results.items() if samples is None else ():
+            if [self.attempt(state, action, keep=False)] != first:
                 raise ModelError(
-                    f"{what} had different outcomes with different seeds: the transitions of {name_of(self.env)} are"
-                    " random; pass samples=100, or more, to estimate their probabilities"
+                    f"{self.encoding.action_name(action)!r} in state {self.encoding.name(state)!r} had different"
+                    f" outcomes when it was tried twice. If {name_of(self.env)} is random, pass samples=100, or more,"
+                    " to estimate probabilities; if its states hide something that matters, pass a key= that tells"
+                    " more states apart"
                 )
-            hidden = hidden or what
-        if hidden is not None:
-            warnings.warn(
-                f"{hidden} had different outcomes depending on the way that led there; the states hide something that"
-                " matters, and the model is wrong: pass a key= that tells more states apart",
-                stacklevel=4,
-            )
 
 
 def reseed(fields: dict[str, Any], seed: np.random.SeedSequence) -> None:
