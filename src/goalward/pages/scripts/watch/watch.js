@@ -36,8 +36,11 @@ class WatchPage extends AgentsPage {
     this.unfinished = this.streaming = data.live;
     this.layerNames = Object.keys(LAYERS).filter((name) => offered(name, this.world, this.replays));
     this.measureNames = this.replays[0].optimalValue === null ? ["cost", "steps"] : ["gap_regret", "regret", "steps"];
+    // A start that is a state of its own, as in Taxi, stands alone on its floor: the page opens after the first step.
+    const { floors, states } = this.places;
+    const alone = floors && states.filter(({ floor }) => floor === states[this.world.start].floor).length === 1;
     this.begin({
-      epoch: 1, step: 0, lead: 0, agents: "both", layer: this.layerNames[0], cell: "", of: 0, action: "", regret: this.measureNames[0], clock: "episodes",
+      epoch: 1, step: alone ? 1 : 0, lead: 0, agents: "both", layer: this.layerNames[0], cell: "", of: 0, action: "", regret: this.measureNames[0], clock: "episodes",
       axes: this.apart() ? "log" : "linear", walls: "", costs: "", model: "plan", speed: "step", floor: "",
     });
     if (data.live) this.listenToServer();
