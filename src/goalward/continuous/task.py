@@ -137,7 +137,7 @@ def task_spec(
 def per_axis(name: str, value: int | Sequence[int], m: int, most: int) -> list[int]:
     """Return a setting as m numbers, one for each axis; raises SettingError if their product is too large."""
     entries = value if isinstance(value, Sequence) else [value] * m
-    numbers = [checked_integer(name, number, 1) for number in entries]
+    numbers = [check(name, number, Size) for number in entries]
     if len(numbers) != m:
         raise SettingError(f"{name} is {value!r}; there are {m} dimensions: give {m} numbers, or one")
     if math.prod(numbers) > most:
