@@ -31,7 +31,7 @@ PAGES = {
     ],
     "20 x 20 grid, two agents, 300 episodes": [
         "watch", "grid-world", "--set", "rows=20", "--set", "columns=20", "--rival", "posterior-mean",
-        "--agent-set", "prior={kind='slip'}", "--rival-set", "prior={kind='slip'}", "--episodes", "300",
+        "--agent-set", "prior=neighbourhoods", "--rival-set", "prior=neighbourhoods", "--episodes", "300",
     ],
     "Taxi-v4, 100 episodes": ["watch", "Taxi-v4", "--episodes", "100"],
     "the paper's study, 100 runs": ["report", "results/paper-theory"],

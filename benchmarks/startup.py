@@ -34,7 +34,6 @@ STARTS: dict[str, tuple[list[str], int, float]] = {
 PEAK = "\nprint(next(line for line in open('/proc/self/status') if line.startswith('VmHWM')).split()[1])"
 WORLD = "import goalward as gw; world = gw.worlds.{}; "
 KNOWN = "gw.learn(gw.agents.PSRL(prior=gw.Dirichlet(0.1, support=world)), world, 1, max_steps=3)"
-TIED = "gw.learn(gw.agents.PSRL(prior=gw.TiedDirichlet.slip(world)), world, 1, max_steps=3)"
 MEMORY = {
     "import goalward": "import goalward",
     "3 x 4 grid, 1,000 episodes": WORLD.format("grid_world()") + "gw.learn(gw.agents.PSRL(), world, 1000)",
@@ -43,7 +42,6 @@ MEMORY = {
     "30 x 30 grid, default prior, three steps": WORLD.format("grid_world(30, 30)")
     + "gw.learn(gw.agents.PSRL(), world, 1, max_steps=3)",
     "100 x 100 grid, known support, three steps": WORLD.format("grid_world(100, 100)") + KNOWN,
-    "316 x 316 grid, tied slips, three steps": WORLD.format("grid_world(316, 316)") + TIED,
 }
 
 

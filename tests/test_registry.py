@@ -156,7 +156,6 @@ def test_a_prior_in_a_constructor_is_an_object_a_name_or_a_table() -> None:
     for given, message in {
         3: "prior is 3; it must be a prior, a name",
         "dirichlett": "no prior is called 'dirichlett'; did you mean 'dirichlet'",
-        "slip": "the slip prior depends on the world",
     }.items():
         with pytest.raises((SettingError, UnknownNameError), match=message):
             PSRL(given)
@@ -170,10 +169,8 @@ def test_a_prior_in_a_constructor_is_an_object_a_name_or_a_table() -> None:
 
 
 def test_priors_are_equal_if_their_settings_are() -> None:
-    grid = gw.TiedDirichlet.slip(WORLD)
     assert gw.Dirichlet(0.1) == gw.Dirichlet() != gw.Dirichlet(0.2)
     assert gw.Dirichlet(support=WORLD) == gw.Dirichlet(support=WORLD) != gw.Dirichlet()
-    assert grid == gw.TiedDirichlet.slip(WORLD) != gw.TiedDirichlet.slip(WORLD, 1.0)
     assert len({gw.Neighbourhoods(), gw.Neighbourhoods(), gw.Dirichlet()}) == 2
 
 
@@ -185,12 +182,6 @@ def test_names_are_checked() -> None:
     for name in (3, None, ["psrl"]):
         with pytest.raises(UnknownNameError, match="no agent is called"):
             agents.find(name)
-
-
-def test_functions_and_classes_are_entries_alike() -> None:
-    assert priors.find("dirichlet") is gw.Dirichlet
-    built = priors.build({"kind": "slip", "concentration": 0.5}, WORLD)
-    assert built.settings() == gw.TiedDirichlet.slip(WORLD, 0.5).settings()
 
 
 def test_a_class_in_a_file_that_is_no_prior_is_refused(tmp_path):

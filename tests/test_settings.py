@@ -48,7 +48,7 @@ from goalward.settings import (
         ("random", "random"),
         ('"True"', "True"),
         ("[1, 0]", [1, 0]),
-        ("{kind='slip', concentration=1}", {"kind": "slip", "concentration": 1}),
+        ("{kind='dirichlet', concentration=1}", {"kind": "dirichlet", "concentration": 1}),
         ("S.#\n..G", "S.#\n..G"),
         ("#S.G", "#S.G"),
         ("a=b", "a=b"),

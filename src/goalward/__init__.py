@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from goalward.beliefs.dirichlet import Dirichlet as Dirichlet
     from goalward.beliefs.finite import FinitePrior as FinitePrior
     from goalward.beliefs.neighbourhoods import Neighbourhoods as Neighbourhoods
-    from goalward.beliefs.tied import TiedDirichlet as TiedDirichlet
     from goalward.continuous.discretize import Discretize as Discretize
     from goalward.continuous.task import ContinuousTask as ContinuousTask
     from goalward.environments.environment import Environment as Environment

@@ -63,18 +63,13 @@ class Registry(Generic[Entry]):
 
         def decorate(thing: Any) -> Any:
             if not isinstance(thing, type):
-                thing = checked(thing, self.owner(name))
+                thing = checked(thing, name)
             self.entries[name] = self.enter(name, thing)
             # Now, because the file may be edited after it was imported.
             self.codes[name] = code_digest(thing)
             return thing
 
         return decorate
-
-    def owner(self, name: str) -> str:
-        """Return what messages about settings call an entry."""
-        short = name.rpartition(":")[2]
-        return f"the {short} prior" if self.kind == "prior" else short
 
     def known(self) -> tuple[str, ...]:
         self.load("")
@@ -87,9 +82,7 @@ class Registry(Generic[Entry]):
         thing = load_member(str(name))
         if not callable(thing):
             raise SettingError(f"{described(str(name))} is not a class or a function")
-        if self.kind == "prior" and not hasattr(thing, "complete"):
-            raise SettingError(f"{described(str(name))} is not a prior; derive it from goalward.beliefs.Prior")
-        return self.enter(str(name), thing if isinstance(thing, type) else checked(thing, self.owner(str(name))))
+        return self.enter(str(name), thing if isinstance(thing, type) else checked(thing, str(name).rpartition(":")[2]))
 
     def code(self, name: object) -> str | None:
         """Return the digest of the code of an entry (see `code_digest`); None if it comes with goalward.

@@ -320,8 +320,8 @@ def read_settings(pairs: Iterable[str]) -> dict[str, Any]:
 
     A value is read as TOML, and as a text if it is not TOML. ``True``, ``False`` and ``None`` are read as in Python.
 
-    >>> read_settings(["rows=5", "ties=first", "rescale=false", "prior={kind='slip', concentration=1.0}"])
-    {'rows': 5, 'ties': 'first', 'rescale': False, 'prior': {'kind': 'slip', 'concentration': 1.0}}
+    >>> read_settings(["rows=5", "ties=first", "rescale=false", "prior={kind='dirichlet', concentration=1.0}"])
+    {'rows': 5, 'ties': 'first', 'rescale': False, 'prior': {'kind': 'dirichlet', 'concentration': 1.0}}
     """
     settings: dict[str, Any] = {}
     for pair in pairs:

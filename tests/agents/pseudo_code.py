@@ -196,31 +196,9 @@ def ulcvi(ssp: SSP, K: int, seed: int, delta: float, scale: float, order: list[i
     return w.pairs
 
 
-def vi_ssp(ssp: SSP, K: int, seed: int, delta: float, scale: float, order: list[int]) -> Pairs:
-    w = World(ssp, seed)
-    B, Q, V = 1.0, np.zeros((w.S, w.A)), np.zeros(w.S + 1)
-    for _ in range(K):
-        while w.s != w.goal:
-            s, a, _ = w.play(argmin(Q[w.s], order))
-            n, P = w.N[s, a], w.N3[s, a] / w.N[s, a]
-            var = max(P @ V**2 - (P @ V) ** 2, 0)
-            while True:
-                iota = math.log(w.S * w.A / delta) + (math.log(math.log(B * n)) if B * n > math.e else 0)
-                b = max(6 * math.sqrt(var * iota / n), 72 * B * iota / n)
-                q = max(w.c[s, a] + P @ V - scale * b, Q[s, a])
-                if q <= B:
-                    break
-                B *= 2
-            Q[s, a] = q
-            V[s] = Q[s].min()
-        w.next_episode()
-    return w.pairs
-
-
 ALGORITHMS: dict[str, Callable[..., Pairs]] = {
     "uc-ssp": uc_ssp,
     "bernstein-ssp": bernstein_ssp,
     "eb-ssp": eb_ssp,
     "ulcvi": ulcvi,
-    "vi-ssp": vi_ssp,
 }

@@ -8,7 +8,6 @@ from counted import Counted
 
 from goalward import SSP, solve
 from goalward.agents.optimistic.backup import Bonus, Estimates, back_up_horizon, fixed_point
-from goalward.agents.optimistic.vi_ssp import moments
 from goalward.agents.ties import TIE
 from goalward.beliefs.counts import estimate
 
@@ -27,17 +26,6 @@ def dense(counted: Counted, more: float) -> np.ndarray:
     P = counted.dense / total[:, np.newaxis]
     P[:, -1] += 1.0 - counted.visits / total
     return P
-
-
-@pytest.mark.parametrize("seed", MODELS)
-def test_moments(seed: int) -> None:
-    counted = Counted(seed)
-    values = np.append(counted.values, 0.0)
-    for row, p in enumerate(counted.phat):
-        m, v = moments(row, counted.size, counted.successors, counted.counts, float(counted.visits[row]), values)
-        assert m == pytest.approx(p @ values, abs=1e-12)
-        assert v == pytest.approx(p @ values**2 - (p @ values) ** 2, abs=1e-9)
-        assert v >= 0.0
 
 
 def run_visgo(counted: Counted, parts, scale=1.0, accuracy=1e-12, max_sweeps=10**6, limit=np.inf):

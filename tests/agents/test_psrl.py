@@ -134,19 +134,17 @@ def test_regret_on_the_random_mdp() -> None:
 
 
 def test_knowing_more_costs_less() -> None:
-    """Informed priors in order: any successor, the right successors, the same slip everywhere, three candidates."""
+    """Informed priors in order: any successor, the right successors, three candidates."""
     world = worlds.grid_world()
     priors = [
         Dirichlet(0.1),
         Dirichlet(0.1, support=world),
-        gw.TiedDirichlet.slip(world),
         FinitePrior([worlds.grid_world(success=success) for success in (0.5, 0.85, 1.0)]),
     ]
     mean = [
         np.mean([learn(PSRL(prior=prior), world, 200, seed).gap_regret[-1] for seed in range(4)]) for prior in priors
     ]
     assert mean[0] > mean[1] > 5 * mean[2]
-    assert mean[1] > 5 * mean[3]
 
 
 class TestPerturbedCosts:
@@ -220,24 +218,23 @@ def test_bad_settings(settings: dict[str, object], message: str) -> None:
         PSRL(**settings)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("kind", ["dirichlet", "slip"])
 @pytest.mark.parametrize("concentration", ["x", True, [0.1], float("nan")])
-def test_bad_concentrations_of_a_named_prior(kind: str, concentration: object) -> None:
+def test_bad_concentrations_of_a_named_prior(concentration: object) -> None:
     allowed = re.escape(f"concentration is {concentration!r}; it must be a positive number")
     with pytest.raises(SettingError, match=allowed):
-        priors.build({"kind": kind, "concentration": concentration}, gw.worlds.grid_world())
+        priors.build({"kind": "dirichlet", "concentration": concentration}, gw.worlds.grid_world())
 
 
 def test_the_kind_of_a_prior_is_a_text() -> None:
     with pytest.raises(
-        UnknownNameError, match=r"no prior is called \[1\]; there are: dirichlet, finite, neighbourhoods, slip"
+        UnknownNameError, match=r"no prior is called \[1\]; there are: dirichlet, finite, neighbourhoods"
     ):
         priors.complete({"kind": [1]})
 
 
 def test_the_concentration_of_a_named_prior_is_a_float() -> None:
     """So 1 and 1.0 name the same runs."""
-    assert repr(priors.complete({"kind": "slip", "concentration": 1})["concentration"]) == "1.0"
+    assert repr(priors.complete({"kind": "dirichlet", "concentration": 1})["concentration"]) == "1.0"
 
 
 def test_a_truncated_episode_is_not_a_visit_to_the_goal() -> None:

@@ -22,7 +22,7 @@ RANDOM = worlds.random_mdp(states=4, seed=3, rows="uniform")
 # Zero costs in every other state.
 FREE = GRID.with_costs(np.where(np.arange(5)[:, np.newaxis] % 2 == 0, 0.0, 0.5) * GRID.costs)
 # Scales at which something is learnt within forty episodes.
-SMALL = {"uc-ssp": 0.05, "bernstein-ssp": 0.01, "eb-ssp": 0.002, "ulcvi": 1e-9, "vi-ssp": 0.004}
+SMALL = {"uc-ssp": 0.05, "bernstein-ssp": 0.01, "eb-ssp": 0.002, "ulcvi": 1e-9}
 EPISODES = 40
 
 

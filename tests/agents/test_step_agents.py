@@ -11,7 +11,7 @@ from scipy import stats
 
 from goalward import SSP, learn, worlds
 from goalward.acting.model_world import ModelStage, TabularPolicy
-from goalward.agents import VISSP, OnlineAgent, Plan, QLearning, RandQL, Step, Task
+from goalward.agents import OnlineAgent, Plan, QLearning, RandQL, Step, Task
 from goalward.agents.model_free.rand_ql import horizon, note_step
 from goalward.errors import SettingError
 
@@ -20,9 +20,6 @@ AGENTS = {
     "rand-ql": RandQL(),
     "rand-ql, five members": RandQL(members=5),
     "q-learning": QLearning(),
-    "vi-ssp": VISSP(),
-    "vi-ssp, scaled": VISSP(scale=0.003),
-    "vi-ssp, first ties": VISSP(scale=0.003, ties="first"),
 }
 # The goal in two steps: the first action of state 0 costs 1 and leads to 1; the second is not available in state 1.
 LINE = SSP.from_transitions(

@@ -131,3 +131,16 @@ def test_optimism() -> None:
     values = [frame.values for frame in run.replay.frames]
     assert len(values) > 100
     assert all(vector is not None and vector[0] <= run.optimal_value for vector in values)
+
+
+def test_an_agent_read_from_a_file_has_room_for_all_its_successors() -> None:
+    """A fresh agent's rows are narrower than those of one that has seen more successors of a pair."""
+    world = worlds.random_mdp(states=8, seed=5, rows="uniform")
+    run = learn(UCSSP(), world, 25, max_steps=5000)
+    assert isinstance(run.agent, UCSSP)
+    restored = UCSSP()
+    restored.begin(Task.of(world, 25), np.random.default_rng(0))
+    narrow = restored.counts.width
+    restored.restore(run.agent.to_state())
+    assert restored.counts.width > narrow
+    assert learn(restored, world, 25, max_steps=5000, resume=True).total_steps > 0

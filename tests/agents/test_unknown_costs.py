@@ -20,7 +20,7 @@ from goalward.theory.trace import trace_of
 RANDOM = worlds.random_mdp(states=4, seed=3, rows="uniform")
 WORLD = RANDOM.with_costs(0.1 + 0.4 * RANDOM.costs / RANDOM.costs.max())
 # Scales at which something is learnt within 300 episodes.
-SCALES = {"uc-ssp": 0.05, "bernstein-ssp": 0.01, "eb-ssp": 0.002, "ulcvi": 1e-11, "vi-ssp": 0.004}
+SCALES = {"uc-ssp": 0.05, "bernstein-ssp": 0.01, "eb-ssp": 0.002, "ulcvi": 1e-11}
 NAMES = [name for name in agents.known() if not agents.find(name).continuous]
 HIDDEN: list[dict[str, Any]] = [
     {"costs": "hidden", "cost_range": (0.05, 1.0)},

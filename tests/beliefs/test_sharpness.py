@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from goalward import SSP, Dirichlet, FinitePrior, Neighbourhoods, TiedDirichlet
+from goalward import SSP, Dirichlet, FinitePrior, Neighbourhoods
 from goalward.acting.contract import Steps, Task
 from goalward.agents.posterior.psrl import PSRL
 from goalward.beliefs.base import Prior
@@ -27,7 +27,6 @@ def after(prior: Prior):
     ("prior", "concentration"),
     [
         (Dirichlet(0.5), 0.5),
-        (TiedDirichlet(np.array([[[0, 1, 2]], [[0, 1, 2]]]), concentration=0.5), 0.5),
         (Neighbourhoods(), 1.0),
     ],
 )

@@ -198,7 +198,7 @@ def test_list_worlds(run):
     agents = run("list", "agents")[1].splitlines()
     assert {line.split()[0] for line in agents if "RECOMMENDED" in line} == {"kl-index", "psrl", "continuous-psrl"}
     proved = {line.split()[0] for line in agents if "O~(" in line}
-    assert proved == {"psrl", "uc-ssp", "bernstein-ssp", "ulcvi", "eb-ssp", "vi-ssp"}
+    assert proved == {"psrl", "uc-ssp", "bernstein-ssp", "ulcvi", "eb-ssp"}
     code, out, _ = run("list", "worlds", "grid-world")
     assert "success   0.85      a number from 0 to 1" in out
 

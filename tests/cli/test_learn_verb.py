@@ -60,8 +60,8 @@ def test_settings_of_the_agent(run: Call) -> None:
     assert document["settings"]["value_limit"] == 7.5
     assert document["settings"]["prior"]["concentration"] == 0.5
     assert "rejections" in document
-    _, out, _ = run("grid-world", "--agent-set", "prior=slip", "--episodes", 20, "--format", "json")
-    assert json.loads(out)["run"]["settings"]["prior"]["kind"] == "tied"
+    _, out, _ = run("grid-world", "--agent-set", "prior=neighbourhoods", "--episodes", 20, "--format", "json")
+    assert json.loads(out)["run"]["settings"]["prior"]["kind"] == "neighbourhoods"
 
 
 def test_what_an_agent_was_told(run: Call) -> None:

@@ -574,12 +574,12 @@ class TestRun:
 
     def test_it_can_be_resumed_wherever_it_starts(self) -> None:
         env = gymnasium.make("Taxi-v4")
-        agent = gw.agents.VISSP(rescale=True)
+        agent = gw.agents.UCSSP(rescale=True)
         first = gw.learn(agent, env, 3, seed=0, max_steps=100)
         again = gw.learn(first.agent, env, 3, seed=1, max_steps=100, resume=True)
         assert again.agent.counts.visits.sum() == 200
 
-    @pytest.mark.parametrize("agent", ["psrl", "uc-ssp", "vi-ssp", "uniform"])
+    @pytest.mark.parametrize("agent", ["psrl", "uc-ssp", "q-learning", "uniform"])
     def test_every_kind_of_agent(self, agent: str) -> None:
         run = gw.learn(
             gw.agents.make(agent),

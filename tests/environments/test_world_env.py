@@ -92,7 +92,7 @@ except gw.errors.SettingError as error:
     assert "needs gymnasium: install it" in message
 
 
-@pytest.mark.parametrize("agent", ["psrl", "vi-ssp"])
+@pytest.mark.parametrize("agent", ["psrl", "q-learning"])
 def test_a_run_is_that_in_the_model(agent: str) -> None:
     world = worlds.random_mdp(states=5, seed=2)
     env = gw.to_gymnasium(world)

@@ -77,12 +77,11 @@ def test_an_agent_without_values_gets_none(world, optimum):
 
 
 def test_a_step_agent_is_shown_with_its_own_values(world, optimum):
-    """After five episodes VI-SSP is as optimistic as it began: all values are 0, and all actions tie."""
-    run, figure = drawn("vi-ssp", world)
+    """After five episodes UC-SSP is as optimistic as it began: every action may reach the goal at once."""
+    run, figure = drawn("uc-ssp", world)
     left = figure.axes[0]
-    assert run.agent.V.tolist() == [0.0] * 4
-    assert texts(left) == ["0", "0", "0"] != optimum
-    assert len(set(arrows(left))) == 12
+    assert run.agent.values().tolist() == [1.0] * 3
+    assert texts(left) == ["1.000"] * 3 != optimum
     figure.canvas.draw()
 
 

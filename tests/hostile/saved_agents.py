@@ -20,7 +20,6 @@ from goalward import SSP, Dirichlet, FinitePrior, LearntPolicy, Neighbourhoods, 
 from goalward.acting.encoding import Encoding
 from goalward.agents import saving as storage
 from goalward.beliefs.base import Prior
-from goalward.beliefs.base import registry as priors
 from goalward.errors import FileError, GoalwardError
 from goalward.learning import deployed_policy as policies
 from goalward.settings import settings_of
@@ -30,7 +29,7 @@ NUMBERS = (0, 1, -1, 7, 2**31, 2**62, -(2**63), 1e308, -1e308, float("nan"), flo
 EPISODES = 12
 
 
-PRIORS = ("dirichlet", "support", "finite", "neighbourhoods", "slip")
+PRIORS = ("dirichlet", "support", "finite", "neighbourhoods")
 SMALL = {"continuous-psrl": {"nodes": 9, "features": 8}, "aggregated-psrl": {"cells": 5}}
 """Settings with which agents in continuous worlds are quick."""
 
@@ -44,8 +43,6 @@ def prior_of(kind: str, world: SSP) -> Prior:
         sums = np.repeat(np.add.reduceat(other, world.indptr[:-1]), np.diff(world.indptr))
         rows = world.indptr, world.successors
         return FinitePrior([world, SSP.from_rows(*rows, other / sums, world.costs, world.initial_state)])
-    if kind == "slip" and world.layout is not None:
-        return priors.build("slip", world)
     return Neighbourhoods() if kind == "neighbourhoods" else Dirichlet()
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from epoch_rows import epoch_rows
-from goalward import SSP, Dirichlet, Environment, Neighbourhoods, TiedDirichlet, agents, archive, learn, worlds
+from goalward import SSP, Dirichlet, Environment, Neighbourhoods, agents, archive, learn, worlds
 from goalward.acting.contract import Task
 from goalward.acting.encoding import Encoding
 from goalward.acting.model_world import ModelWorld
@@ -70,12 +70,11 @@ def test_every_agent_resumes_bit_for_bit(name: str, world: str, tmp_path: Path) 
     "agent",
     [
         PSRL(Dirichlet(0.1, support=LARGE)),
-        PSRL(TiedDirichlet.slip(LARGE)),
         PSRL(Neighbourhoods()),
         agents.KLIndex(samples=2),
         agents.BernsteinSSP(scale=0.01),
     ],
-    ids=["support", "slip", "neighbourhoods", "kl-index", "bernstein"],
+    ids=["support", "neighbourhoods", "kl-index", "bernstein"],
 )
 def test_the_warm_starts_of_large_models_are_saved(agent: Any, tmp_path: Path) -> None:
     """Above 128 states, sweeps start from the last values, in an order that the first sample decided."""
@@ -125,7 +124,7 @@ def test_kill_9_loses_the_time_since_the_last_checkpoint(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"agent": agents.VISSP()}, "another agent"),
+        ({"agent": agents.UCSSP()}, "another agent"),
         ({"agent": PSRL(sharpness=2.0)}, "another settings"),
         ({"world": WORLDS["random"]}, "another world"),
         ({"episodes": 31}, "another episodes"),
@@ -194,7 +193,7 @@ class Failing(ModelEnvironment):
         return super().step(action)
 
 
-@pytest.mark.parametrize("agent", [PSRL(), agents.VISSP()], ids=["plans", "online"])
+@pytest.mark.parametrize("agent", [PSRL(), agents.UCSSP()], ids=["plans", "online"])
 def test_an_environment_resumes_with_a_new_episode(agent: Any, tmp_path: Path) -> None:
     ssp, path = chain(3, back=0.5), tmp_path / "c.npz"
     options = {"episodes": 40, "seed": 1, "checkpoint": path}

@@ -122,7 +122,7 @@ class TestWhatIsDeployed:
         np.testing.assert_allclose(model.row(0, 0)[1], [3.2 / 4.3, 1.1 / 4.3])
         assert model.row(0, 0)[0].tolist() == [0, 2]
 
-    @pytest.mark.parametrize("name", ["psrl", "kl-index", "bernstein-ssp", "vi-ssp"])
+    @pytest.mark.parametrize("name", ["psrl", "kl-index", "bernstein-ssp", "uc-ssp"])
     def test_the_estimated_model_is_close_to_the_true_one(self, name: str) -> None:
         run = run_of(name, episodes=2000)
         model = run.model()

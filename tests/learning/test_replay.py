@@ -42,7 +42,7 @@ def counted(trajectory, steps, shape):
     return counts
 
 
-@pytest.mark.parametrize("name", ["psrl", "bernstein-ssp", "uc-ssp", "eb-ssp", "psrl-step", "vi-ssp", "uniform"])
+@pytest.mark.parametrize("name", ["psrl", "bernstein-ssp", "uc-ssp", "eb-ssp", "psrl-step", "q-learning", "uniform"])
 def test_a_recorded_run_is_the_same_run(name):
     agent = agents.find(name).from_settings({}, GRID, EPISODES)
     alone = gw.learn(agent, GRID, EPISODES, 3)

@@ -164,7 +164,7 @@ def test_the_verb_serves_until_it_is_interrupted():
         "watch",
         "grid-world",
         "--rival",
-        "vi-ssp",
+        "q-learning",
         "--episodes",
         "20",
         "--live",

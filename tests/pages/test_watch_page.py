@@ -182,7 +182,7 @@ def test_replanning_gives_the_values_of_the_planner(visit, path, runs):
 def test_replanning_without_the_model_of_the_epoch(visit, tmp_path):
     """A large world has models of few epochs: the mean of the posterior takes their place, or nothing is drawn."""
     rooms = gw.worlds.make("four-rooms")
-    settings = {"psrl": {"prior": "dirichlet"}, "vi-ssp": {}}
+    settings = {"psrl": {"prior": "dirichlet"}, "q-learning": {}}
     rivals = (agents.find(name).from_settings(settings[name], rooms, 2) for name in settings)
     runs = [gw.learn(agent, rooms, 2, keep_replay=True) for agent in rivals]
     page = visit(gw.watch(*runs).save(tmp_path / "page.html"), "epoch=4&cell=1,1&model=plan")
@@ -425,11 +425,11 @@ def test_documents_are_safe_inside_a_script_element():
 def test_the_verb(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as done:
-        main(["watch", "grid-world", "--rival", "vi-ssp", "--episodes", "20", "--out", "page.html"])
+        main(["watch", "grid-world", "--rival", "q-learning", "--episodes", "20", "--out", "page.html"])
     assert done.value.code == 0
     printed = capsys.readouterr().out.splitlines()
     assert re.fullmatch(r"psrl: 20 episodes, \d+ steps", printed[0])
-    assert re.fullmatch(r"vi-ssp: 20 episodes, [\d,]+ steps", printed[1])
+    assert re.fullmatch(r"q-learning: 20 episodes, [\d,]+ steps", printed[1])
     assert printed[2] == "written: page.html"
     assert (tmp_path / "page.html").stat().st_size > 10_000
     for arguments, message in (
@@ -453,7 +453,7 @@ def test_environments_are_called_by_their_names(visit, tmp_path):
 
 def test_the_wind_is_drawn_in_its_cells(visit, tmp_path):
     world = gw.worlds.windy_grid()
-    run = gw.learn(agents.PSRL(gw.TiedDirichlet.slip(world)), world, 5, 0, keep_replay=True)
+    run = gw.learn(agents.PSRL(gw.Dirichlet(0.1, support=world)), world, 5, 0, keep_replay=True)
     page = visit(gw.watch(run, world="windy-grid").save(tmp_path / "watch.html"))
     shown = page.eval_on_selector_all(".ink .wind", "signs => signs.map((sign) => sign.textContent)")
     # Seven rows, four columns of force 1 and two of force 2; the goal lies in one of the latter.

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import goalward as gw
-from goalward import SSP, Dirichlet, Neighbourhoods, TiedDirichlet, worlds
+from goalward import SSP, Dirichlet, Neighbourhoods, worlds
 from goalward.acting.contract import Task
 from goalward.errors import PrecisionError, UnreachableGoalError
 from goalward.planning import replan
@@ -145,7 +145,6 @@ GRID = worlds.grid_world(12, 12)
 PRIORS = {
     "known": lambda: Dirichlet(0.1, support=GRID),
     "dense": lambda: Dirichlet(0.1),
-    "tied": lambda: TiedDirichlet.slip(GRID),
     "unknown": Neighbourhoods,
 }
 

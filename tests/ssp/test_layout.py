@@ -24,10 +24,6 @@ def test_numbers_are_laid_out_on_the_grid(layout: GridLayout) -> None:
     assert np.array_equal(grid, [[20.0, np.nan, 30.0], [10.0, np.nan, -1.0]], equal_nan=True)
 
 
-def test_cells_know_their_states(layout: GridLayout) -> None:
-    assert layout.states_of_cells().tolist() == [[1, -1, 2], [0, -1, 3]]
-
-
 def test_equality_goes_by_content(layout: GridLayout) -> None:
     twin = GridLayout(2, 3, np.array([3, 0, 2]), np.array([5]))
     assert twin == layout

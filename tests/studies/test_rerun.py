@@ -12,7 +12,7 @@ from goalward.studies.rerun import rerun
 from goalward.worlds import grid_world
 
 
-@pytest.mark.parametrize("agent", ["uniform", "psrl", "ulcvi", "bernstein-ssp", "vi-ssp"])
+@pytest.mark.parametrize("agent", ["uniform", "psrl", "ulcvi", "bernstein-ssp", "q-learning"])
 def test_it_is_the_run_that_was_stored(write_study, run_here, agent):
     study = write_study(agent)
     _, store = run_here(study)

@@ -106,7 +106,7 @@ def test_worlds_in_files(tmp_path):
 
 
 def test_the_priors_of_a_study(tmp_path):
-    for prior in ('{ kind = "slip" }', '{ kind = "dirichlet", support = "world" }'):
+    for prior in ('{ kind = "dirichlet" }', '{ kind = "dirichlet", support = "world" }'):
         text = f'name = "x"\n[[worlds]]\nworld = "grid-world"\n[[agents]]\nagent = "psrl"\nsettings.prior = {prior}\n'
         made = study(text)
         made.check()

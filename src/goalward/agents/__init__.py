@@ -34,7 +34,6 @@ if TYPE_CHECKING:  # type checkers import these names, `lazy` reads the same lin
     from goalward.agents.optimistic.eb_ssp import EBSSP as EBSSP
     from goalward.agents.optimistic.uc_ssp import UCSSP as UCSSP
     from goalward.agents.optimistic.ulcvi import ULCVI as ULCVI
-    from goalward.agents.optimistic.vi_ssp import VISSP as VISSP
     from goalward.agents.posterior.kl_index import KLIndex as KLIndex
     from goalward.agents.posterior.psrl import PSRL as PSRL
     from goalward.agents.posterior.psrl_variants import TSDE as TSDE

@@ -7,7 +7,7 @@ was played n times are multiplied by (n + 1)/n, as if it had been played once mo
 went well by chance, once, would win.
 
 Rows of pairs that were never played are left only by priors that learn about one pair from another, such as
-`TiedDirichlet` and `FinitePrior`. Their mean is taken as it is.
+`FinitePrior`. Their mean is taken as it is.
 
 The policy reaches the goal with the largest probability that the model knows, then at the least cost. Where the model
 knows no way to the goal, it plays the first action that was never tried there, or else the first one available.

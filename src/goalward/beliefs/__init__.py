@@ -1,7 +1,7 @@
 """Beliefs about the unknown kernel: a prior makes a belief, a belief takes steps and gives models.
 
 `Dirichlet` for rows that are independent, `Neighbourhoods` for rows with few successors of which nobody says which,
-`FinitePrior` for a handful of candidate models, `TiedDirichlet` for rows that share one unknown distribution.
+`FinitePrior` for a handful of candidate models.
 """
 
 from typing import TYPE_CHECKING
@@ -18,7 +18,5 @@ if TYPE_CHECKING:
     from goalward.beliefs.dirichlet import Dirichlet as Dirichlet
     from goalward.beliefs.finite import FinitePrior as FinitePrior
     from goalward.beliefs.neighbourhoods import Neighbourhoods as Neighbourhoods
-    from goalward.beliefs.tied import TiedDirichlet as TiedDirichlet
-    from goalward.beliefs.tied import slip_prior as slip_prior
 else:
     __getattr__, __dir__, __all__ = lazy(__name__, __file__)

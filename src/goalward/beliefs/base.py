@@ -33,9 +33,10 @@ from goalward.beliefs.costs import CostBelief
 from goalward.errors import BeliefError, SettingError, ShapeError, UnreachableGoalError
 from goalward.jit import kernel
 from goalward.registry import Registry
-from goalward.settings import Declared, complete
+from goalward.settings import Declared
 from goalward.ssp.graph import structure
 from goalward.ssp.model import SSP
+from goalward.user_code import described
 
 LARGEST_NUMBER = 2**53
 """The largest count or value that is read from a file: beyond it, adding one changes no double."""
@@ -93,8 +94,8 @@ class Prior(Declared, ABC):
         return {"kind": self.kind, **super().settings()}
 
 
-class Priors(Registry[Any]):
-    """The priors by name: classes, and functions that build a prior for a world.
+class Priors(Registry[type[Prior]]):
+    """The priors by name.
 
     A setting that is a prior takes an object, a name, or a table of the name, as ``kind``, with some settings.
     """
@@ -103,22 +104,16 @@ class Priors(Registry[Any]):
         """Return the table of a prior with all its settings as plain data."""
         name, settings = self.split(given)
         prior = self.find(name)
-        if reason := getattr(prior, "python_only", ""):
-            raise SettingError(f"the {name} prior can be used in Python only: {reason}")
-        is_class = isinstance(prior, type)
-        return {"kind": name} | (prior.complete(settings) if is_class else complete(self.owner(name), prior, settings))
+        if prior.python_only:
+            raise SettingError(f"the {name} prior can be used in Python only: {prior.python_only}")
+        return {"kind": name} | prior.complete(settings)
 
     def build(self, given: object, world: SSP | None = None) -> Prior:
         """Return the prior of a setting; the world is needed for priors that depend on it."""
         if isinstance(given, Prior):
             return given
         name, settings = self.split(self.complete(given))
-        prior = self.find(name)
-        is_class = isinstance(prior, type)
-        if not is_class and world is None:
-            raise SettingError(f"the {name} prior depends on the world; build it from the world, or use from_settings")
-        made: Prior = prior.from_settings(settings, world) if is_class else prior(world, **settings)
-        return made
+        return self.find(name).from_settings(settings, world)
 
     def split(self, given: object) -> tuple[Any, dict[str, Any]]:
         """Return the name and the settings of a prior; raises SettingError if it is neither a name nor a table."""
@@ -132,10 +127,11 @@ class Priors(Registry[Any]):
         return given["kind"], {name: value for name, value in given.items() if name != "kind"}
 
 
-def enter(name: str, prior: Any) -> Any:
-    """Return the entry of a prior's class, or of a function that builds a prior."""
-    if isinstance(prior, type):
-        prior.kind = name  # type: ignore[attr-defined]
+def enter(name: str, prior: type[Prior]) -> type[Prior]:
+    """Name a prior as it is registered."""
+    if not (isinstance(prior, type) and issubclass(prior, Prior)):
+        raise SettingError(f"{described(name)} is not a prior; derive it from goalward.beliefs.Prior")
+    prior.kind = name
     return prior
 
 
@@ -285,14 +281,14 @@ def all_rows(task: Task) -> Rows:
         raise SettingError(
             f"a row over all successors for each of {pairs} pairs needs {pairs * n} numbers; give the"
             " possible ones, Dirichlet(concentration, support=...), or take a prior that needs hundreds of times less:"
-            " Neighbourhoods(), or TiedDirichlet where pairs share what they do, such as the slips of a grid"
+            " Neighbourhoods()"
         )
     indptr = np.append(0, np.cumsum(unknown.ravel() * n))
     successors = np.tile(np.arange(n, dtype=np.int32), pairs)
     return with_known_rows(task, Rows(indptr, successors, np.full(pairs * n, 1.0 / n)))
 
 
-def fit_rows(task: Task, rows: Rows, shape: tuple[int, ...], what: str, known: float = 1.0) -> Rows:
+def fit_rows(task: Task, rows: Rows, shape: tuple[int, ...], what: str) -> Rows:
     """Return the rows of a prior with the known ones; raises ShapeError if `what` describes another task.
 
     `shape` holds the numbers of states and actions, with or without giving up.
@@ -300,7 +296,7 @@ def fit_rows(task: Task, rows: Rows, shape: tuple[int, ...], what: str, known: f
     S, A = task.costs.shape
     if shape != (S, A) and (task.give_up is None or shape != (S, A - 1)):
         raise ShapeError(f"{what} has {shape[0]} states and {shape[1]} actions, the task {S} and {A}")
-    rows = with_known_rows(task, rows, known)
+    rows = with_known_rows(task, rows)
     wrong = (np.diff(rows.indptr) > 0).reshape(S, A) != task.available
     if wrong.any():
         state, action = np.argwhere(wrong)[0]
@@ -309,8 +305,8 @@ def fit_rows(task: Task, rows: Rows, shape: tuple[int, ...], what: str, known: f
     return rows
 
 
-def with_known_rows(task: Task, rows: Rows, known: float = 1.0) -> Rows:
-    """Return the rows with those of giving up, which lead to the start; `known` is their number.
+def with_known_rows(task: Task, rows: Rows) -> Rows:
+    """Return the rows with those of giving up, which lead to the start.
 
     The rows may come with or without those of giving up. If they have them, they are replaced.
     """
@@ -324,7 +320,7 @@ def with_known_rows(task: Task, rows: Rows, known: float = 1.0) -> Rows:
     return Rows(
         np.append(0, np.cumsum(np.column_stack([unknown, available]))),
         np.insert(rows.successors[kept], ends, task.initial_state),
-        np.insert(rows.numbers[kept], ends, known),
+        np.insert(rows.numbers[kept], ends, 1),
     )
 
 

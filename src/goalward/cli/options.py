@@ -30,7 +30,7 @@ Settings = Annotated[
 ]
 AgentSettings = Annotated[
     list[str] | None,
-    typer.Option("--agent-set", metavar="NAME=VALUE", help="A setting of the agent: prior={kind='slip'}. Repeatable."),
+    typer.Option("--agent-set", metavar="NAME=VALUE", help="A setting of the agent: prior=neighbourhoods. Repeatable."),
 ]
 AgentName = Annotated[
     str | None,

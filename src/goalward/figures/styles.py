@@ -20,7 +20,7 @@ DASHES: tuple[Any, ...] = ((0, ()), (0, (5, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 STYLES = len(COLOURS) * len(DASHES)
 NUMBERS = {
-    "ulcvi": 0, "eb-ssp": 1, "uc-ssp": 2, "bernstein-ssp": 3, "psrl": 4, "vi-ssp": 5, "optimal": 6,
+    "ulcvi": 0, "eb-ssp": 1, "uc-ssp": 2, "bernstein-ssp": 3, "psrl": 4, "optimal": 6,
     "tsde": 7, "psrl-episode": 8, "psrl-step": 9, "posterior-mean": 10, "uniform": 13,
 }  # fmt: skip
 

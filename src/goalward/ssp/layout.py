@@ -95,13 +95,6 @@ class GridLayout:
         grid[self.goals] = goal
         return grid.reshape(self.rows, self.columns)
 
-    def states_of_cells(self) -> Int32s:
-        """Return the number of the state in each cell, with that of the goal in goals and `WALL` in walls."""
-        states = np.full((self.rows, self.columns), WALL, dtype=np.int32)
-        states.flat[self.cells] = np.arange(len(self.cells))
-        states.flat[self.goals] = len(self.cells)
-        return states
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, GridLayout) and self.fields() == other.fields()
 

@@ -22,12 +22,12 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from annotated_types import Gt
 
-from goalward.acting.contract import Step, Steps, Task
-from goalward.agents.base import Agent, OnlineAgent, check_actions
+from goalward.acting.contract import Steps, Task
+from goalward.agents.base import Agent, check_actions
 from goalward.agents.ties import checked_order, pick_all, shares
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.base import seen_model
-from goalward.beliefs.costs import CostBelief, add_costs
+from goalward.beliefs.costs import CostBelief
 from goalward.beliefs.counts import Counts
 from goalward.errors import ConvergenceError, CostError
 from goalward.settings import Confidence
@@ -129,23 +129,6 @@ class Optimist(Agent, kw_only=True):
         """Return the scale and the rule for ties: a result says nothing without them."""
         notes = super().notes() | {"scale": self.scale, "ties": self.ties}
         return notes | {"costs_divided_by": self._unit} if self.rescale else notes
-
-
-class StepOptimist(OnlineAgent, Optimist):
-    """An optimist that learns at every step."""
-
-    @property
-    def has_kernel(self) -> bool:
-        """False where costs are unknown: they are estimated outside of the kernels."""
-        return not self.task.costs_unknown
-
-    def learn_cost(self, step: Step[int]) -> None:
-        """Learn what was paid, if the cost is unknown."""
-        if self.task.costs_unknown:
-            paid, pair = self.paid, (step.state, step.action)
-            columns = np.array([step.state]), np.array([step.action]), np.array([step.cost])
-            add_costs(*columns, paid.unknown, paid.visits, paid.means, paid.squares, paid.seen)
-            self.estimate_costs(pair)
 
 
 def cost_unit(name: str, task: Task, rescale: bool) -> tuple[float, float]:
