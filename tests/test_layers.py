@@ -15,7 +15,7 @@ HOMES = lazy_names(goalward.__file__)
 LAYERS = """
     errors lazy
     settings
-    arrays seeds formatting files
+    arrays seeds formatting files memory
     archive progress table
     jit statistics signals user_code
     registry

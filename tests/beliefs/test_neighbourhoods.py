@@ -260,10 +260,10 @@ def test_state() -> None:
 )
 def test_states_that_do_not_fit_are_refused(name: str, change) -> None:
     belief = made(random_counts(5))
-    state = {key: value.copy() for key, value in belief.to_state().items()}
+    state = {key: value.copy() for key, value in belief.counts.to_state().items()}
     state[name] = np.ascontiguousarray(change(state[name]))
     with pytest.raises(ValueError, match=r"must|room"):
-        made(np.zeros((3, 2, 4), dtype=np.int64)).restore(state)
+        made(np.zeros((3, 2, 4), dtype=np.int64)).restore({"counts": state})
 
 
 def test_actions_that_are_not_available() -> None:
@@ -278,7 +278,7 @@ def test_actions_that_are_not_available() -> None:
     assert SSP.from_rows(model.indptr, model.successors, model.probabilities, np.ones((3, 2))).digest
     seen[1, 0, 0] = 1
     with pytest.raises(ValueError, match=r"\(state 1, action 0\) has visits, but is not available"):
-        belief.restore(made(seen).to_state())
+        made(np.zeros_like(seen), costs).restore(made(seen).to_state())
 
 
 def abyss() -> SSP:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -69,11 +71,19 @@ def test_likelihoods_of_candidate_models_are_raised_to_the_power() -> None:
     assert abs(share - p) < 5 * np.sqrt(p * (1 - p) / 2000)
 
 
+def multiplied(state: dict[str, Any]) -> dict[str, Any]:
+    """The state after 2^49 times as many steps."""
+    many = dict.fromkeys(("counts", "visits"), 2**49)
+    return {
+        name: multiplied(value) if isinstance(value, dict) else value * many.get(name, 1)
+        for name, value in state.items()
+    }
+
+
 @pytest.mark.parametrize("prior", [Dirichlet(), Neighbourhoods()])
 def test_the_largest_sharpness_and_counts_are_drawn(prior: Prior) -> None:
     belief = after(prior)
-    state = belief.to_state()
-    belief.restore({name: array * 2**49 if name in ("counts", "visits") else array for name, array in state.items()})
+    belief.restore(multiplied(belief.to_state()))
     sample = belief.sample(np.random.default_rng(0), 1e6)
     np.testing.assert_allclose(sample.to_dense()[0, 0, 1:], [2 / 3, 1 / 3], rtol=1e-9)
 

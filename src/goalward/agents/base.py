@@ -21,10 +21,10 @@ are saved; attributes with a leading underscore are caches and are not.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import Field, dataclass, field
 from types import MappingProxyType
-from typing import Any, ClassVar, Protocol, Self, dataclass_transform, runtime_checkable
+from typing import Any, ClassVar, Self, dataclass_transform
 
 import numpy as np
 
@@ -33,8 +33,8 @@ from goalward.acting.contract import Plan, PlanT, Steps, Task, TaskT
 from goalward.acting.encoding import Encoding
 from goalward.acting.model_world import TabularPolicy
 from goalward.arrays import Floats, Int64s
-from goalward.beliefs.base import LARGEST_NUMBER, restored_array, restored_number
 from goalward.errors import SettingError, StateError
+from goalward.memory import LARGEST_NUMBER, Memory
 from goalward.registry import Registry
 from goalward.settings import Declared, between, check, check_names, missing, settings_of
 from goalward.ssp.model import SSP
@@ -45,19 +45,8 @@ CAVEAT = "caveat"
 """The note of a run that its tables and figures must show."""
 
 
-@runtime_checkable
-class Memory(Protocol):
-    """A part of what was learnt that saves itself, such as a belief or counts."""
-
-    def to_state(self) -> dict[str, Any]:
-        """Return what was learnt as names with plain data and arrays."""
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Restore what `to_state` returned; raises ValueError if it does not fit."""
-
-
 @dataclass_transform(field_specifiers=(field,))
-class Learner(Declared, ShownAsFacts, contract.Agent[TaskT, PlanT]):
+class Learner(Declared, ShownAsFacts, Memory, contract.Agent[TaskT, PlanT]):
     """An agent with settings that can be saved.
 
     The annotated attributes of a subclass are its settings, as in a dataclass, and the constructor checks them. `needs`
@@ -139,46 +128,11 @@ class Learner(Declared, ShownAsFacts, contract.Agent[TaskT, PlanT]):
         """Return the model that the agent estimates, in the state numbers of its task; None if it has none."""
         return None
 
-    def to_state(self) -> dict[str, Any]:
-        """Return what was learnt, for saving: all attributes but settings, task, generator and caches."""
+    @property
+    def learnt(self) -> Sequence[str]:
+        """The names of what was learnt: all attributes but settings, task, generator and caches."""
         apart = {"task", "rng", "given", *settings_of(type(self))}
-        learnt = {name: value for name, value in vars(self).items() if name not in apart and not name.startswith("_")}
-        state: dict[str, Any] = {}
-        for name, value in learnt.items():
-            if isinstance(value, Memory):
-                state[name] = value.to_state()
-            elif value is None or isinstance(value, np.ndarray | np.generic | int | float | str):
-                state[name] = value
-            else:
-                kind = type(value).__name__
-                raise SettingError(f"{self.name} cannot be saved: {name} is of type {kind}, not an array or a number")
-        return state
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Restore what `to_state` returned, right after `begin`; raises ValueError if it does not fit.
-
-        The numbers of goalward's own agents never fall below their values after `begin`, and their kernels rely on
-        that, so smaller numbers are refused. Agents defined elsewhere get back whatever they saved.
-        """
-        fresh = self.to_state()
-        if set(fresh) != set(state):
-            raise ValueError(f"{self.name} learns {sorted(fresh)}; the state holds {sorted(state)}")
-        only_grows = type(self).__module__.startswith("goalward.")
-        for name, value in state.items():
-            now = getattr(self, name)
-            if isinstance(now, Memory):
-                now.restore(value)
-            elif only_grows and isinstance(now, np.ndarray):
-                # An estimate is at most what 2^53 steps cost.
-                setattr(self, name, restored_array(name, value, now, LARGEST_NUMBER * self.largest_cost()))
-            elif only_grows:
-                setattr(self, name, restored_number(name, value, now))
-            else:
-                setattr(self, name, copy.copy(value))
-
-    def largest_cost(self) -> float:
-        """Return the largest cost of the task, for checks of what is restored."""
-        return 1.0
+        return [name for name in vars(self) if name not in apart and not name.startswith("_")]
 
     @staticmethod
     def task_to_state(task: Any) -> dict[str, Any]:
@@ -267,10 +221,6 @@ class Agent(Learner[Task, Plan]):
         """Return how often each pair was played, ``[S, A]``: ``self.visits`` or those of ``self.counts``, if any."""
         visits: Int64s | None = getattr(getattr(self, "counts", self), "visits", None)
         return visits
-
-    def largest_cost(self) -> float:
-        known = self.task.costs[np.isfinite(self.task.costs)]
-        return float(known.max(initial=1.0 if self.task.cost_range is None else self.task.cost_range[1]))
 
     @staticmethod
     def task_to_state(task: Task) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from goalward import archive
-from goalward.agents.base import Learner, Memory, registry
+from goalward.agents.base import Learner, registry
 from goalward.beliefs.base import Prior
 from goalward.beliefs.base import registry as priors
 from goalward.errors import FileError, GoalwardError, SettingError
@@ -44,7 +44,7 @@ def restore_progress(agent: Learner, state: dict[str, Any]) -> None:
 
 def pack(name: str, value: Any) -> Any:
     """Return a cache as a part of a tree."""
-    if isinstance(value, Memory):
+    if hasattr(value, "to_state"):
         return {"memory": value.to_state()}
     if isinstance(value, Solution):
         return {"solution": {"values": value.values, "policy": value.policy}}

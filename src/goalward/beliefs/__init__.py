@@ -10,7 +10,6 @@ from goalward.lazy import lazy
 
 if TYPE_CHECKING:
     from goalward.beliefs.base import Belief as Belief
-    from goalward.beliefs.base import CountedBelief as CountedBelief
     from goalward.beliefs.base import Prior as Prior
     from goalward.beliefs.base import Rows as Rows
     from goalward.beliefs.base import all_rows as all_rows

@@ -8,7 +8,7 @@ of a task, which `update` carries along by Bayes' rule
 `sample` draws a whole model from it, `mean` is the expected model. Both have the costs and the start of the task, and
 the goal can be reached in them if it can be reached in the prior's support.
 
-A prior is about rows alone: its belief provides `learn`, `sample_rows`, `mean_rows` and the two methods that save it.
+A prior is about rows alone: its belief provides `learn`, `sample_rows` and `mean_rows`, and names what it has learnt.
 Costs that are unknown have a posterior of their own, the same for all priors (`goalward.beliefs.costs`). Giving up
 leads to the start. This is known, so no prior has to describe it and no belief learns it: `with_known_rows` adds these
 rows to those of a prior, and `Belief.update` ignores steps that gave up.
@@ -17,9 +17,8 @@ rows to those of a prior, and `Belief.update` ignores steps that gave up.
 from __future__ import annotations
 
 import copy
-import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
@@ -32,14 +31,12 @@ from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.beliefs.costs import CostBelief
 from goalward.errors import BeliefError, SettingError, ShapeError, UnreachableGoalError
 from goalward.jit import kernel
+from goalward.memory import Memory
 from goalward.registry import Registry
 from goalward.settings import Declared
 from goalward.ssp.graph import structure
 from goalward.ssp.model import SSP
 from goalward.user_code import described
-
-LARGEST_NUMBER = 2**53
-"""The largest count or value that is read from a file: beyond it, adding one changes no double."""
 
 LARGEST_SUPPORT = 1 << 26
 """The largest number of transitions in rows over all successors."""
@@ -139,8 +136,11 @@ registry = Prior.registry = Priors("prior", ("goalward.beliefs",), enter)
 register = registry.register
 
 
-class Belief(ABC):
+class Belief(Memory, ABC):
     """A distribution over kernels, on the support given by `indptr` and `successors` (rows as in `SSP`)."""
+
+    rows_learnt: ClassVar[tuple[str, ...]] = ("counts",)
+    """The attributes that hold what was learnt about rows."""
 
     knows_support: ClassVar[bool] = True
     """Whether all samples have one support; otherwise `indptr` and `successors` are not there."""
@@ -148,6 +148,10 @@ class Belief(ABC):
     task: Task
     indptr: Int64s
     successors: Int32s
+
+    @property
+    def learnt(self) -> Sequence[str]:
+        return (*self.rows_learnt, "costs") if self.task.costs_unknown else self.rows_learnt
 
     @cached_property
     def costs(self) -> CostBelief:
@@ -174,14 +178,6 @@ class Belief(ABC):
     def mean_rows(self) -> Rows:
         """Return the expected transition probabilities, as canonical rows."""
 
-    @abstractmethod
-    def rows_to_state(self) -> dict[str, Any]:
-        """Return what was learnt about rows as names with plain data and arrays."""
-
-    @abstractmethod
-    def restore_rows(self, state: dict[str, Any]) -> None:
-        """Restore the `state` that `rows_to_state` returned; raises ValueError if it does not fit."""
-
     def sample(self, rng: np.random.Generator, sharpness: float = 1.0) -> SSP:
         """Draw a model from the posterior with `rng`.
 
@@ -207,24 +203,12 @@ class Belief(ABC):
         """
         return None
 
-    def to_state(self) -> dict[str, Any]:
-        """Return what was learnt as names with plain data and arrays."""
-        return self.rows_to_state() | ({"costs": self.costs.to_state()} if self.task.costs_unknown else {})
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Restore what `to_state` returned; raises ValueError if it does not fit."""
-        if self.task.costs_unknown:
-            self.costs.restore(state["costs"])
-        self.restore_rows(state)
-
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Copy what was learnt and share what never changes: the support, the task, the read-only arrays."""
         twin = copy.copy(self)
-        if self.task.costs_unknown:
-            twin.costs = copy.deepcopy(self.costs, memo)
         for name, value in vars(self).items():
-            if isinstance(value, np.ndarray) and value.flags.writeable:
-                setattr(twin, name, value.copy())
+            if isinstance(value, Memory) or (isinstance(value, np.ndarray) and value.flags.writeable):
+                setattr(twin, name, copy.deepcopy(value, memo))
         return twin
 
     def locate(self, steps: Steps) -> Int64s:
@@ -234,43 +218,6 @@ class Belief(ABC):
             self.indptr, self.successors, self.task.actions, steps.states, steps.actions, steps.next_states, entries
         )
         return entries[:located]
-
-
-class CountedBelief(Belief):
-    """A belief that depends on counts only."""
-
-    counts: Int64s
-
-    def rows_to_state(self) -> dict[str, Any]:
-        return {"counts": self.counts}
-
-    def restore_rows(self, state: dict[str, Any]) -> None:
-        self.counts = restored_array("counts", state["counts"], self.counts)
-
-
-def restored_array(name: str, given: Any, fresh: NDArray[Any], limit: float = LARGEST_NUMBER) -> NDArray[Any]:
-    """Return a copy of an array from a file; raises ValueError if it cannot have grown out of the `fresh` one.
-
-    What learners count and estimate keeps its shape and type and never falls below its value at the start. Counts are
-    at most `LARGEST_NUMBER`, estimates at most `limit`, and both are finite unless they started at infinity.
-    """
-    array = np.array(given)
-    if (array.shape, array.dtype) != (fresh.shape, fresh.dtype):
-        raise ValueError(f"{name} must have shape {fresh.shape} and dtype {fresh.dtype}")
-    if fresh.dtype.kind in "if":
-        limit = min(limit, sys.float_info.max) if fresh.dtype.kind == "f" else LARGEST_NUMBER
-        if not ((array >= fresh) & ((array <= limit) | (fresh > limit))).all():
-            raise ValueError(f"{name} must hold numbers up to {limit:g}, none below its value at the start")
-    return array
-
-
-def restored_number(name: str, given: Any, fresh: Any) -> Any:
-    """Return a number or text from a file; raises ValueError if it cannot have grown out of the `fresh` one."""
-    if fresh is not None and type(given) is not type(fresh):
-        raise ValueError(f"{name} must be of type {type(fresh).__name__}")
-    if type(fresh) in (int, float) and not fresh <= given <= max(fresh, LARGEST_NUMBER):
-        raise ValueError(f"{name} is {given!r}; it must be a number from {fresh:g} to {LARGEST_NUMBER:g}")
-    return given
 
 
 def all_rows(task: Task) -> Rows:

@@ -22,6 +22,7 @@ posterior concentrates around the true mean.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ import numpy as np
 from goalward.acting.contract import Steps, Task
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.jit import kernel
+from goalward.memory import Memory
 
 SPREAD = 0.1
 """The prior's guess of the standard deviation of costs, as a share of the range."""
@@ -37,7 +39,7 @@ LEAST = 0.001
 """The least cost that is planned with, as a share of the largest one."""
 
 
-class CostBelief:
+class CostBelief(Memory):
     """What was paid for the pairs whose costs are unknown, and what follows from it; empty if all costs are known.
 
     Attributes
@@ -45,7 +47,7 @@ class CostBelief:
     visits, means, squares
         ``[S, A]``: how often each pair was paid for, the mean cost and the sum of squared deviations from it.
     seen
-        The least and the largest cost so far.
+        Minus the least cost so far, and the largest one.
     """
 
     def __init__(self, task: Task):
@@ -55,7 +57,7 @@ class CostBelief:
         shape = task.costs.shape if task.costs_unknown else (0, 0)
         self.visits: Int64s = np.zeros(shape, dtype=np.int64)
         self.means, self.squares = np.zeros(shape), np.zeros(shape)
-        self.seen = np.array([np.inf, -np.inf])
+        self.seen = np.array([-np.inf, -np.inf])
 
     def update(self, steps: Steps) -> None:
         """Learn what was paid."""
@@ -69,7 +71,7 @@ class CostBelief:
         """The stated range of costs, or the one seen so far; (1, 1) before anything was seen."""
         if self.task.cost_range is not None:
             return self.task.cost_range
-        low, high = self.seen.tolist()
+        low, high = -self.seen[0].item(), self.seen[1].item()
         return (low, high) if low <= high else (1.0, 1.0)
 
     def sample(self, rng: np.random.Generator) -> Floats:
@@ -94,27 +96,14 @@ class CostBelief:
         costs.flags.writeable = False
         return costs
 
-    def to_state(self) -> dict[str, Any]:
-        """Return what was learnt as names with plain data and arrays; nothing if all costs are known."""
-        names = ("visits", "means", "squares", "seen") if self.visits.size else ()
-        return {name: getattr(self, name) for name in names}
+    @property
+    def learnt(self) -> Sequence[str]:
+        return ("visits", "means", "squares", "seen") if self.visits.size else ()
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore what `to_state` returned; raises ValueError if it does not fit."""
-        learnt = {name: np.array(state[name], dtype=now.dtype) for name, now in self.to_state().items()}
-        if set(learnt) != set(state) or any(array.shape != getattr(self, name).shape for name, array in learnt.items()):
-            raise ValueError(f"costs must hold {sorted(learnt)}, in the shapes of the task")
-        if not learnt:
-            return
-        visits, means, squares, (low, high) = learnt.values()
-        paid = visits > 0
-        fits = (visits >= 0) & (squares >= 0.0) & (squares < np.inf)
-        if not fits.all() or (paid & ~self.unknown).any() or not ((means >= low) & (means <= high))[paid].all():
-            raise ValueError("the costs that were paid do not fit the task")
-        if paid.any() and not 0.0 <= low <= high < np.inf:
-            raise ValueError(f"the costs that were paid lie in {low}..{high}; they must be numbers from 0")
-        for name, array in learnt.items():
-            setattr(self, name, array)
+        super().restore(state)
+        if self.seen[0] > 0.0:
+            raise ValueError(f"a cost of {-self.seen[0]:g} was paid; costs must not be negative")
 
 
 @kernel
@@ -130,5 +119,5 @@ def add_costs(
             above = costs[i] - means[state, action]
             means[state, action] += above / visits[state, action]
             squares[state, action] += above * (costs[i] - means[state, action])
-            seen[0] = min(seen[0], costs[i])
+            seen[0] = max(seen[0], -costs[i])
             seen[1] = max(seen[1], costs[i])

@@ -13,8 +13,9 @@ import numpy as np
 
 from goalward.acting.contract import Steps, Task
 from goalward.arrays import Floats, Int32s, Int64s
-from goalward.beliefs.base import Rows, restored_array
+from goalward.beliefs.base import Rows
 from goalward.jit import kernel
+from goalward.memory import Memory
 
 FIRST_WIDTH = 4
 
@@ -28,7 +29,7 @@ class RowCounts(NamedTuple):
     visits: Int64s
 
 
-class Counts:
+class Counts(Memory):
     """The counts n(s, a) and n(s, a, s') of a task.
 
     Attributes
@@ -38,6 +39,8 @@ class Counts:
     size, successors, counts
         How many successors each row has seen, which ones, and how often each.
     """
+
+    learnt = ("visits", "size", "successors", "counts")
 
     def __init__(self, task: Task):
         rows = task.costs.size
@@ -91,19 +94,13 @@ class Counts:
         used = np.arange(self.width) < self.size[:, np.newaxis]
         return Rows(np.append(0, np.cumsum(self.size)), self.successors[used], self.counts[used] + more)
 
-    def to_state(self) -> dict[str, Any]:
-        """Return the counts as names with arrays."""
-        return {"visits": self.visits, "size": self.size, "successors": self.successors, "counts": self.counts}
-
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore what `to_state` returned; raises ValueError if it does not fit."""
         width = np.shape(state["counts"])[-1]
         if width > self.goal + 1:
             raise ValueError(f"a row has room for {width} successors; there are {self.goal + 1}")
         while self.width < width:
             self.widen()
-        for name, now in self.to_state().items():
-            setattr(self, name, restored_array(name, state[name], np.zeros_like(now)))
+        super().restore(state)
         self.check_rows()
 
     def check_rows(self) -> None:

@@ -27,7 +27,7 @@ from goalward.acting.contract import Steps, Task
 from goalward.arrays import Floats, Int32s, Int64s
 from goalward.beliefs.base import (
     FLOOR,
-    CountedBelief,
+    Belief,
     Prior,
     Rows,
     all_rows,
@@ -97,7 +97,7 @@ class Dirichlet(Prior):
         return f"Dirichlet({self.concentration!r}{known})"
 
 
-class DirichletBelief(CountedBelief):
+class DirichletBelief(Belief):
     """Independent Dirichlet rows and what was counted."""
 
     def __init__(self, task: Task, indptr: Int64s, successors: Int32s, concentration: float):

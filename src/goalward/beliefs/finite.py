@@ -82,6 +82,8 @@ class FinitePrior(Prior):
 class FiniteBelief(Belief):
     """Candidate models and their posterior weights."""
 
+    rows_learnt = ("log_weights",)
+
     def __init__(self, task: Task, models: tuple[SSP, ...], weights: Floats):
         self.task, self.models = task, models
         S, A = task.costs.shape
@@ -137,10 +139,7 @@ class FiniteBelief(Belief):
         indptr, successors, rows, _ = canonical_rows(self.indptr, self.successors, mixture, shape, normalize=True)
         return Rows(indptr, successors, rows)
 
-    def rows_to_state(self) -> dict[str, Any]:
-        return {"log_weights": self.log_weights}
-
-    def restore_rows(self, state: dict[str, Any]) -> None:
+    def restore(self, state: dict[str, Any]) -> None:
         log_weights = np.array(state["log_weights"], dtype=np.float64)
         if log_weights.shape != self.log_weights.shape or np.isnan(log_weights).any():
             raise ValueError(f"log_weights must be {len(self.models)} numbers")
@@ -148,6 +147,7 @@ class FiniteBelief(Belief):
             raise ValueError("log_weights must be at most 0, the largest of them 0 or that of the prior")
         if (log_weights[np.isneginf(self.log_prior)] > -np.inf).any():
             raise ValueError("log_weights must be -inf for models of weight 0")
+        super().restore(state | {"log_weights": self.log_weights})
         self.log_weights = log_weights
 
     def __repr__(self) -> str:

@@ -27,7 +27,6 @@ Cost
 
 from __future__ import annotations
 
-import copy
 import math
 from typing import Any, Self
 
@@ -176,11 +175,8 @@ class NeighbourhoodsBelief(Belief):
             " or take another prior, such as Dirichlet(0.1)"
         )
 
-    def rows_to_state(self) -> dict[str, Any]:
-        return self.counts.to_state()
-
-    def restore_rows(self, state: dict[str, Any]) -> None:
-        self.counts.restore(state)
+    def restore(self, state: dict[str, Any]) -> None:
+        super().restore(state)
         wrong = (self.counts.visits > 0) & ~self.unknown
         if wrong.any():
             row = np.argwhere(wrong)[0]
@@ -189,7 +185,6 @@ class NeighbourhoodsBelief(Belief):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         twin = super().__deepcopy__(memo)
-        twin.counts = copy.deepcopy(self.counts, memo)
         twin.forget()
         return twin
 

@@ -42,12 +42,12 @@ from goalward.acting.contract import Policy, Step, Steps
 from goalward.acting.stop_conditions import Ended, Stop
 from goalward.agents.base import Learner, register
 from goalward.arrays import Floats
-from goalward.beliefs.base import LARGEST_NUMBER
 from goalward.continuous.lattice import Lattice
 from goalward.continuous.policy import LatticePolicy
 from goalward.continuous.regression import Dynamics, FourierRegression, update_inverse
 from goalward.continuous.task import ContinuousPlan, TaskSpec, checked_costs, per_axis, task_spec
 from goalward.errors import SettingError
+from goalward.memory import LARGEST_NUMBER
 from goalward.planning.evaluate import action_values
 from goalward.planning.solve import Solution, solve_all
 from goalward.seeds import generator

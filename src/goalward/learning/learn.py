@@ -21,7 +21,7 @@ from goalward.acting.model_world import ModelWorld
 from goalward.acting.stop_conditions import NEVER, RUN_OVER, Ended
 from goalward.agents import saving
 from goalward.agents.base import Learner
-from goalward.beliefs.base import LARGEST_NUMBER, Prior
+from goalward.beliefs.base import Prior
 from goalward.errors import GoalwardError, SettingError
 from goalward.learning.checkpoint import Checkpoint, run_of
 from goalward.learning.endless_runs import check_end
@@ -29,6 +29,7 @@ from goalward.learning.ledger import Ledger
 from goalward.learning.regret import known_optimum
 from goalward.learning.replay import Recorder
 from goalward.learning.run import Run
+from goalward.memory import LARGEST_NUMBER
 from goalward.progress import phase, shown
 from goalward.seeds import checked_seed, generator, run_seed, streams
 from goalward.settings import Size, between, check
