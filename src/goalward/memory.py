@@ -24,9 +24,12 @@ LARGEST_ESTIMATE = 1e307
 
 
 class Memory:
-    """Something that learns: its attributes named in `learnt` are arrays, numbers, texts or memories themselves."""
+    """Something that learns."""
 
-    learnt: Sequence[str] = ()
+    @property
+    def learnt(self) -> Sequence[str]:
+        """The names of the attributes that hold what was learnt: arrays, numbers, texts or memories themselves."""
+        return ()
 
     def to_state(self) -> dict[str, Any]:
         """Return what was learnt as names with plain data and arrays, for saving."""
