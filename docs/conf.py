@@ -84,9 +84,8 @@ PAGES_OF_FILES = {
     r"(?:\.\./)+CONTRIBUTING\.md": "/contributing.md",
     r"(?:\.\./)+CHANGELOG\.md": "/changelog.md",
     r"(?:\.\./)+README\.md": "/index.md",
-    r"(?:\.\./)+benchmarks/results/(?:planner|real|load|ablation)\.md": "/results/planner.md",
-    r"(?:\.\./)+benchmarks/results/[\w-]+\.md": "/results/learning.md",
     r"(?:\.\./)+(SECURITY\.md|examples/[\w.]+)": r"https://github.com/goalward/goalward/blob/main/\1",
+    r"(?:\.\./)+(benchmarks/results)(?=\))": r"https://github.com/goalward/goalward/tree/main/\1",
 }
 
 

@@ -170,4 +170,4 @@ def test_values_in_the_table_of_worlds() -> None:
 @pytest.mark.parametrize("page", [page for page in PAGES if "how-to" in page.parts], ids=lambda page: page.stem)
 def test_how_to_pages_are_short(page: Path) -> None:
     text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-    assert len(re.findall(r"\w+(?:[-–.'*]\w+)*", text)) <= 500
+    assert len(re.findall(r"\w+(?:[-–.'*]\w+)*", text)) <= 400

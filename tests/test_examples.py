@@ -91,7 +91,8 @@ def test_the_plain_version_is_the_same_algorithm(monkeypatch: pytest.MonkeyPatch
 
 def test_every_example_is_tried() -> None:
     """Models are solved on the pages, whose sessions are run; all else is run here."""
-    pages = "".join(path.read_text(encoding="utf-8") for path in (EXAMPLES.parent / "docs").rglob("*.md"))
+    files = [EXAMPLES.parent / "README.md", *(EXAMPLES.parent / "docs").rglob("*.md")]
+    pages = "".join(path.read_text(encoding="utf-8") for path in files)
     shown = {path.name for path in EXAMPLES.iterdir() if f"$ goalward solve examples/{path.name}" in pages}
     run_here = {
         "evolve.py",

@@ -1,4 +1,4 @@
-"""Imports point one way: a package uses only those in the lines above it. docs/architecture.md has the picture."""
+"""Imports point one way: a package uses only those in the lines above it. docs/contributing.md has the picture."""
 
 from __future__ import annotations
 

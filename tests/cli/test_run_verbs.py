@@ -19,7 +19,7 @@ from goalward.results.export import TYPES, export_table
 from goalward.studies.rerun import same_episodes
 from goalward.studies.store import Store
 
-DOCS = Path(__file__).parents[2] / "docs" / "how-to" / "query-results.md"
+DOCS = Path(__file__).parents[2] / "docs" / "how-to" / "compare-agents.md"
 
 
 @pytest.fixture

@@ -47,16 +47,16 @@ def test_a_hopeful_plan_and_the_first_goal(visit, path):
     page = visit(path, view("epoch=1"))
     caption = page.inner_text(f"{FIRST} .why")
     best = re.search(r"the best policy pays ([\d.]+\d)", caption)[1]
-    assert said(f"At the start psrl expects {number_in(page, FIRST, START)}; the best policy pays {best}.")
+    assert said(f"At the start, psrl expects {number_in(page, FIRST, START)}, although the best policy pays {best}.")
     action, chance = re.search(
         r"imagines that “(\w+)” in row 0, column 0, .* leads to the goal \((\d+ %); in truth 0 %\)", caption
     ).groups()
-    assert said(f"it imagines that {action} leads from the start to the goal with {chance}. In truth it never does.")
+    assert said(f"psrl imagines that {action} leads from the start to the goal with {chance}, which never happens in truth.")
     numbers = set(page.eval_on_selector_all(f"{SECOND} .cell", "cells => cells.map((cell) => cell.dataset.text)"))
     assert numbers == {"0"}
     assert said("q-learning expects 0 everywhere")
     steps = page.evaluate("window.goalward.replays.map((replay) => replay.episodeSteps[0])")
-    assert said(f"The first trip of psrl takes {steps[0]} steps, that of q-learning {steps[1]}.")
+    assert said(f"The first trip takes psrl {steps[0]} steps and q-learning {steps[1]}.")
     page.click(".events >> text=first goal")
     epoch = re.match(r"epoch (\d+)", page.inner_text(".epoch-label"))[1]
     step = re.search(r"step (\d+): .* reaches the goal", page.inner_text(f"{FIRST} .step"))[1]
@@ -67,7 +67,7 @@ def test_a_hopeful_plan_and_the_first_goal(visit, path):
         r"learnt that “(\w+)” in row (\d), column (\d) led to the goal", page.inner_text(f"{FIRST} .why")
     ).groups()
     assert said(
-        f"it has learnt that {action} in row {row}, column {column} leads to the goal,"
+        f"psrl has now learnt that {action} in row {row}, column {column} leads to the goal,"
         f" and it expects to pay {number_in(page, FIRST, START)} instead of {before}"
     )
 
@@ -75,13 +75,13 @@ def test_a_hopeful_plan_and_the_first_goal(visit, path):
 def test_where_it_has_been_and_what_it_believes(visit, path):
     page = visit(path, view("epoch=60&layer=visits"))
     assert said(
-        f"psrl has been {number_in(page, FIRST, START)} times in the start and once in the cell left of the goal"
+        f"psrl has been in the start {number_in(page, FIRST, START)} times, and in the cell left of the goal once"
     )
     assert number_in(page, FIRST, LEFT_OF_GOAL) == "1"
     page.click("button[data-value=uncertainty]")
     assert said(
         f"Its uncertainty is {number_in(page, FIRST, START)} at the start"
-        f" and {number_in(page, FIRST, LEFT_OF_GOAL)} there."
+        f" and {number_in(page, FIRST, LEFT_OF_GOAL)} in that cell."
     )
     page = visit(path, view("epoch=10&cell=2,2&action=1"))
     assert page.locator("#cell .actions tr:has-text('right') td").nth(1).inner_text() == "0"
@@ -92,17 +92,17 @@ def test_where_it_has_been_and_what_it_believes(visit, path):
     page = visit(path, view("epoch=end&cell=2,2&action=1"))
     tried = page.locator("#cell .actions tr:has-text('right') td").nth(1).inner_text()
     believed = page.evaluate("window.goalward.replays[0].posterior(41).find(({ successor }) => successor === 11).mean")
-    assert said(f"it has tried right {tried} times and believes {100 * believed:.0f} %")
+    assert said(f"it has tried right {tried} times and believes that it leads to the goal with {100 * believed:.0f} %")
     truth = dict(zip(*gw.worlds.grid_world().row(LEFT_OF_GOAL, 1), strict=True))[11]
-    assert said(f"the truth, is at {100 * truth:.0f} %")
+    assert said(f"The upright line marks the truth, {100 * truth:.0f} %.")
 
 
 def test_the_price_of_learning(visit, path):
     page = visit(path)
     mine, rival = page.evaluate("window.goalward.replays.map(({ curve }) => Array.from(curve.gap_regret))")
     half = 1 + int(np.argmax(np.array(mine) >= mine[-1] / 2))
-    assert said(f"psrl has lost half of what it loses by episode {half}.")
-    assert said(f"In 300 episodes psrl loses {mine[-1]:.0f} and q-learning {rival[-1]:.0f}.")
+    assert said(f"psrl has lost half of its {mine[-1]:.0f} by episode {half}.")
+    assert said(f"In 300 episodes, psrl loses {mine[-1]:.0f} and q-learning {rival[-1]:.0f}.")
     verdict = page.inner_text(".verdict-line")
     assert f"psrl lost {mine[-1]:.0f}, q-learning lost {rival[-1]:.0f}" in verdict
     assert verdict.endswith(
@@ -118,6 +118,6 @@ def test_the_worksheet(visit, path):
     page.click(".what-if .toggle")
     after = page.eval_on_selector_all(f"{FIRST} .cell", "cells => cells.map((cell) => cell.dataset.actions)")
     turned = [f"row {state // 4}, column {state % 4}" for state in range(10) if before[state] != after[state]]
-    assert said(f"To 6: the one in {' and in '.join(turned)} turns up.")
+    assert said(f"To 6: the arrow in {' and in '.join(turned)} turns up.")
     names = gw.worlds.grid_world().action_names
     assert {names[int(after[state])] for state in range(10) if before[state] != after[state]} == {"up"}

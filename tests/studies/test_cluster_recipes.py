@@ -104,7 +104,7 @@ class SLURMCluster(LocalCluster):
 
 def test_dask_jobqueue(folder, digests, run_here):
     pytest.importorskip("distributed")
-    code = re.search(r"```python\n(.*?)```", PAGE.read_text().partition("## Dask-jobqueue\n")[2], re.DOTALL)[1]
+    code = re.search(r"```python\n(.*?)```", PAGE.read_text().partition("## Dask\n")[2], re.DOTALL)[1]
     (folder / "dask_jobqueue.py").write_text(JOBQUEUE)
     (folder / "recipe.py").write_text(code)
     (folder / "study.toml").write_text((folder / "small.toml").read_text())

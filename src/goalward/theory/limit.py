@@ -19,7 +19,7 @@ Proposition
         liminf E[R_K] / log K  >=  C  =  min  sum D(s, a) eta(s, a)   over all pairs except those of gap zero in S*,
             eta(s, a) >= 1 / I(s, a),   sum_a eta(s, a) = sum P(s | s', a') eta(s', a')  for every s outside S*.
 
-    docs/explanation/limit.md has the proof and the sources. The form for shortest paths was derived for goalward and
+    docs/explanation/theory.md has the proof and the sources. The form for shortest paths was derived for goalward and
     has not been reviewed by anybody else.
 
 C log K is no scale at practical K: near-ties take more episodes than anybody runs until they matter. `resolved` says
