@@ -160,7 +160,7 @@ class AgentSpec(Section):
     agent: str
     """A name of the registry, or ``file.py:Class``."""
     label: Label = ""
-    """Its name in tables and figures; by default the name of the algorithm. Swept settings as for worlds."""
+    """Its name in tables and figures; by default the name of the algorithm. ``{scale}`` stands for a swept setting."""
     settings: dict[str, Plain] = {}
     """Settings that differ from the algorithm's defaults. Quantities that it must know are read off the true world."""
     sweep: Sweep = {}
@@ -211,7 +211,7 @@ class StudySpec(Section):
     episodes: Annotated[int | list[int], PlainValidator(check_lengths)] = 10_000
     """Episodes of each run; a list makes runs of each length."""
     max_steps: Positive | None = None
-    """Cut a run off after this many steps; by default never. Every result marks runs that were cut off."""
+    """End a run after this many steps; by default never. All results mark such runs."""
     worlds: Annotated[list[WorldSpec], Field(min_length=1)]
     """The worlds."""
     agents: Annotated[list[AgentSpec], Field(min_length=1)]
