@@ -23,9 +23,9 @@ TEXT = """// made by hand
 @value_type: rational
 @parameters
 
-@placeholders
-$half : 1/2
-$price : 2.5
+
+// time: minutes
+// price: coins
 @reward_models
 time price
 @nr_states
@@ -35,8 +35,8 @@ time price
 @model
 state 0 [0, 1] init "at home" left
 //[x=1\t& y=0]
-\taction bus [1, $price]
-\t\t1 : $half
+\taction bus [1, 2.5]
+\t\t1 : 1/2
 \t\t3 : 1/2
 \taction walk [1,10]
 \t\t3 : 1
@@ -110,10 +110,13 @@ def test_names_are_made_fit_for_lines(path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("@type: MDP", "@type: CTMC", "@type is 'CTMC'; has continuous time; export the embedded DTMC"),
-        ("@type: MDP", "@type: POMDP", "@type is 'POMDP'; has observations; export the underlying MDP"),
-        ("@type: MDP", "@type: Markov Automaton", "export the embedded MDP"),
-        ("@type: MDP", "@type: SMG", "@type is 'SMG'; MDP and DTMC are read"),
+        (
+            "@type: MDP",
+            "@type: CTMC",
+            "@type is 'CTMC'; only models of type MDP and DTMC are read: export the embedded",
+        ),
+        ("@type: MDP", "@type: POMDP", "@type is 'POMDP'; .* or the underlying one"),
+        ("@type: MDP", "@type: Markov Automaton", "'Markov Automaton'; .* export the embedded"),
         ("@type: MDP\n", "", "@type is ''"),
         ("@type: MDP", "@type: MDP\n@type: MDP", "line 3: @type is given twice"),
         ("rational", "double-interval", "@value_type is 'double-interval'; double and rational are read"),
@@ -123,10 +126,10 @@ def test_names_are_made_fit_for_lines(path: Path) -> None:
         ("@nr_choices\n5", "@nr_choices\n9", "@nr_choices says 9, but the file has 5"),
         ("state 1\n", "state 2\n", "line 23: 'state 2' is out of order"),
         ("state 1\n", "state 1 !0.5\n", "line 23: the state has a rate"),
-        ("state 1\n", "state 1 {3}\n", "line 23: the state has an observation"),
+        ("state 1\n", "state 1 {3}\n", "line 23: the state has a rate, an observation"),
         ("state 0", "action 0\nstate 0", "line 16: an action before the first state"),
         ("state 0", "1 : 1\nstate 0", "line 16: '1 : 1' is neither a state nor an action nor a branch"),
-        ("[1,10]", "[1,10", "line 21: a bracket is not closed"),
+        ("[1,10]", "[1,10", "line 21: '\\[1,10' follows the action"),
         ("[1,10]", "[1,10] x", "line 21: 'x' follows the action"),
         ("[1,10]", "[1,ten]", "'ten' is not a number; intervals and parameters are not read"),
         ("[1,10]", "[1,-10]", "choice 1 of state 0 has cost -10; costs must be finite and not negative"),

@@ -93,7 +93,7 @@ def test_duplicates_are_added_up(path: Path) -> None:
     ssp = SSP.load(path, goal="B")
     assert (ssp.to_dense().tolist(), ssp.costs.tolist()) == ([[[0.5, 0.5]]], [[1.5]])
     path.write_text(HEADER + "A,go,B,1,1\nA,go,B,1,1\n")
-    with pytest.raises(FileError, match=r"row 2 .* has probability 2; probabilities lie in"):
+    with pytest.raises(FileError, match=r"row 2 .* sum to 2; they must sum to 1"):
         SSP.load(path, goal="B")
 
 
@@ -199,7 +199,7 @@ def test_tables_that_are_wrong(path: Path, text: str, message: str) -> None:
         ({}, r"no state is called goal; name it with goal=... \(states without transitions of their own: 'B'\)"),
         ({"goal": "b"}, "no state is called 'b'; there are: A, B, C, D|did you mean 'B'"),
         ({"goal": ["B", "E"]}, "no state is called 'E'"),
-        ({"goal": "B", "start": "AA"}, "no state is called 'AA'; did you mean 'A'"),
+        ({"goal": "B", "start": "AA"}, "'AA' is not a non-goal state of the table; it has 'A', 'C', 'D'"),
         ({"goal": "B", "start": "B"}, "'B' is not a non-goal state of the table; it has 'A', 'C', 'D'"),
         ({"goal": "B", "prior": 1.0}, "prior is for tables of counts; this one has probabilities"),
         ({"goal": "B", "cost": "time"}, r"cost cannot be chosen for a \.csv file"),
@@ -281,7 +281,7 @@ def test_a_damaged_name_in_a_parquet_file(path: Path) -> None:
     columns = dict(zip(HEADER.strip().split(","), map(list, zip(*TRANSITIONS, strict=True)), strict=True))
     parquet.write_table(pa.table(columns), path, compression="none")
     path.write_bytes(path.read_bytes().replace(b"ferry", b"f\xe9rry"))
-    with pytest.raises(FileError, match=r"roads\.parquet: damaged"):
+    with pytest.raises(FileError, match=r"roads\.parquet: is damaged"):
         SSP.load(path, goal="B")
 
 

@@ -1,32 +1,100 @@
 """Columns of a table, from a CSV or Parquet file or from memory, with the location of each row for messages.
 
 Names of states and actions are texts or integers. In a CSV file an empty field is a name only if it is quoted. The
-other columns are numbers. Columns of other names are not read.
+other columns are numbers. Columns of other names are not read. A table is read batch by batch into arrays that grow, so
+that its text is never held as a whole.
 """
 
 from __future__ import annotations
 
 import csv
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyarrow import csv as arrow_csv
-from pyarrow import parquet
+from numpy.typing import NDArray
 
-from goalward.arrays import Bools, Floats, Int32s
-from goalward.errors import FileError, ModelError, ShapeError, StateError, UnknownNameError
+from goalward.arrays import Bools
+from goalward.errors import FileError, GoalwardError, ShapeError, StateError, UnknownNameError
 from goalward.files import check_regular
+from goalward.progress import phase
 from goalward.ssp.model import Name
-from goalward.ssp.transitions import Columns, goal_mask
+from goalward.ssp.transitions import Columns, goal_mask, renumber
 
 NAMES = ("state", "action", "next_state", "episode")
 NUMBERS = ("probability", "count", "cost", "step")
 MOST_ROWS = 1 << 29
-BLOCK = 1 << 24
+BATCH = 1 << 15  # rows
+BLOCK = 1 << 17  # bytes of a CSV file; Arrow holds several
+SHORT_ROW = 8  # bytes
+FEW_NAMES = 1 << 12
+
+
+class Column:
+    """An array to append to; of the `expected` entries, only those that are used take memory."""
+
+    def __init__(self, kind: type, expected: int = 0):
+        self.memory: NDArray[Any] = np.empty(expected + 1024, dtype=kind)
+        self.size = 0
+
+    def append(self, part: NDArray[Any]) -> None:
+        """Add numbers at the end."""
+        end = self.size + len(part)
+        if end > len(self.memory):
+            self.memory.resize(end + end // 8, refcheck=False)
+        self.memory[self.size : end] = part
+        self.size = end
+
+    def array(self) -> NDArray[Any]:
+        """Return the numbers."""
+        self.memory.resize(self.size, refcheck=False)
+        return self.memory
+
+
+class NameColumn(Column):
+    """A column of names as numbers, in order of appearance.
+
+    The names of each batch first get numbers of their own. Once there are as many of these as of known names,
+    equal names are matched: comparing each batch with all known names would take ten times as long.
+    """
+
+    def __init__(self, expected: int = 0):
+        super().__init__(np.int32, expected)
+        self.known: Any = pa.array([], pa.string())
+        self.new: list[Any] = []
+        self.count = self.matched = 0
+
+    def append_names(self, texts: Any) -> None:
+        """Add names at the end."""
+        encoded = texts.dictionary_encode()
+        self.append(np.asarray(encoded.indices) + self.count)
+        self.new.append(encoded.dictionary.cast(pa.string()))
+        self.count += len(encoded.dictionary)
+        if self.count > 2 * len(self.known) + FEW_NAMES:
+            self.match()
+
+    def match(self) -> None:
+        """Give equal names one number."""
+        if not self.new:
+            return
+        encoded = pa.concat_arrays([self.known, *self.new]).dictionary_encode()
+        renumber(self.memory[self.matched : self.size], np.asarray(encoded.indices))
+        self.known, self.new = encoded.dictionary, []
+        self.count, self.matched = len(self.known), self.size
+        pa.default_memory_pool().release_unused()  # Arrow keeps much of what it frees
+
+    def names(self) -> Any:
+        """Return the name of each number."""
+        self.match()
+        return self.known
+
+    def array(self) -> NDArray[Any]:
+        """Return the numbers."""
+        self.match()
+        return super().array()
 
 
 class Source:
@@ -41,23 +109,64 @@ class Source:
 
     def __init__(self, table: Any):
         self.path = Path(table) if isinstance(table, str | Path) else None
-        if self.path is None:
-            self.table, columns = from_memory(table)
-        else:
-            check_regular(self.path)
-            read = from_parquet if self.path.suffix == ".parquet" else from_csv
-            self.table, columns = read(self.path)
-        self.header = list(columns)
-        repeated = next((name for name in (*NAMES, *NUMBERS) if columns.count(name) > 1), None)
-        if repeated is not None:
+        self.is_parquet = self.path is not None and self.path.suffix == ".parquet"
+        self.rows = 0
+        try:
+            if self.path is None:
+                self.read(from_memory(table))
+            else:
+                check_regular(self.path)
+                self.read((from_parquet if self.is_parquet else from_csv)(self.path))
+        except GoalwardError:
+            raise
+        except OSError as error:
+            raise FileError(error.strerror or first_line(error)) from None
+        except Exception as error:  # the readers of damaged files raise many types
+            kind = "Parquet" if self.is_parquet else "CSV"
+            raise FileError(f"is damaged, or is not a {kind} file of such a table ({first_line(error)})") from None
+
+    def read(self, parts: Iterator[Any]) -> None:
+        """Read the columns that have a meaning; `parts` are the names of all columns, then batches of rows."""
+        self.header: list[str] = next(parts)
+        wanted = known(self.header)
+        if len(set(wanted)) < len(wanted):
+            repeated = next(name for name in wanted if wanted.count(name) > 1)
             raise ShapeError(f"the table has two columns {repeated!r}; keep one")
-        self.rows = int(self.table.num_rows)
+        expected = 0 if self.path is None else self.path.stat().st_size // SHORT_ROW
+        self.columns: dict[str, Any] = {
+            name: NameColumn(expected) if name in NAMES else Column(np.float64, expected) for name in wanted
+        }
+        with phase(f"reading {self.path.name if self.path else 'a table'}", second_unit="rows") as entry:
+            for batch in parts:
+                for name in wanted:
+                    self.append(name, batch.column(name))
+                self.rows += batch.num_rows
+                entry.advance(0, self.rows)
+                if self.rows > MOST_ROWS:
+                    raise FileError(f"has more than {MOST_ROWS:,} rows; no larger table is read")
         if not self.rows:
             raise ShapeError("the table has no rows")
 
+    def append(self, column: str, values: Any) -> None:
+        """Add the values of a batch to a column."""
+        if values.null_count:
+            row = self.rows + int(np.argmax(np.asarray(values.is_null())))
+            raise ShapeError(f"there is no {column}{self.location(row)}; every row needs one")
+        if pa.types.is_dictionary(values.type):
+            values = values.dictionary_decode()
+        kind, numbers = values.type, self.columns[column]
+        if isinstance(numbers, NameColumn):
+            if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)):
+                raise ShapeError(f"the column {column!r} has type {kind}; names are texts or integers")
+            numbers.append_names(values)
+        elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
+            numbers.append(np.asarray(values.cast(pa.float64(), safe=False)))
+        else:
+            raise ShapeError(f"the column {column!r} has type {kind}; it must hold numbers")
+
     def location(self, row: int) -> str:
         """Return where a row is, as part of a sentence."""
-        if self.path is None or self.path.suffix == ".parquet":
+        if self.path is None or self.is_parquet:
             return f" in row {row} (counted from 0)"
         return f" in row {row + 2} (the header is row 1)"
 
@@ -74,103 +183,65 @@ class Source:
                 )
                 raise ShapeError(f"the table has no column {column!r}; {hint}")
 
-    def has(self, column: str) -> bool:
-        """Return whether there is such a column."""
-        return column in self.header
-
-    def names(self, column: str) -> tuple[Int32s, list[str]]:
-        """Return a column of names as numbers, and the name of each number."""
-        values = self.column(column)
-        self.table = self.table.drop_columns([column])  # a large table is not held twice
-        encoded = pa.types.is_dictionary(values.type)
-        kind = values.type.value_type if encoded else values.type
-        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)):
-            raise ShapeError(f"the column {column!r} has type {kind}; names are texts or integers")
-        values = (values if encoded else values.dictionary_encode()).unify_dictionaries().combine_chunks()
-        names = [str(value) for value in values.dictionary.to_pylist()]
-        return np.asarray(values.indices).astype(np.int32, copy=False), names
-
-    def floats(self, column: str) -> Floats:
-        """Return a column of numbers."""
-        values = self.column(column)
-        self.table = self.table.drop_columns([column])
-        if not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
-            raise ShapeError(f"the column {column!r} has type {values.type}; it must hold numbers")
-        return np.asarray(values.cast(pa.float64(), safe=False))
-
-    def column(self, column: str) -> Any:
-        """Return a column without gaps."""
-        values = self.table.column(column)
-        if values.null_count:
-            row = int(np.argmax(np.asarray(values.is_null())))
-            raise ShapeError(f"there is no {column}{self.location(row)}; every row needs one")
-        return values
-
     def transitions(self, weight: str | None = None) -> Columns:
-        """Return the transitions of the table, weighted by a column of numbers, or else equally."""
+        """Hand out the transitions of the table, weighted by a column of numbers, or else equally."""
         self.require("state", "action", "next_state", *([] if weight is None else [weight]), "cost")
-        states, names = self.names("state")
-        next_states, others = self.names("next_state")
-        number = {name: index for index, name in enumerate(names)}
-        renumber = np.array([number.setdefault(name, len(number)) for name in others], dtype=np.int32)
-        actions, action_names = self.names("action")
-        weights = np.ones(self.rows) if weight is None else self.floats(weight)
-        costs = self.floats("cost")
-        return Columns(states, actions, renumber[next_states], weights, costs, list(number), action_names)
+        states, after, actions = (self.columns.pop(name) for name in ("state", "next_state", "action"))
+        names = pa.concat_arrays([states.names(), after.names()]).dictionary_encode()
+        renumber(after.array(), np.asarray(names.indices)[len(states.known) :])
+        weights = np.ones(self.rows) if weight is None else self.columns.pop(weight).array()
+        costs = self.columns.pop("cost").array()
+        return Columns(
+            states.array(), actions.array(), after.array(), weights, costs,
+            names.dictionary.to_pylist(), actions.names().to_pylist(),
+        )  # fmt: skip
 
 
-def from_memory(table: Any) -> tuple[Any, list[str]]:
-    """Return a table in memory and the names of its columns."""
+def known(header: Sequence[str]) -> list[str]:
+    """Return the columns that have a meaning."""
+    return [name for name in header if name in (*NAMES, *NUMBERS)]
+
+
+def from_memory(table: Any) -> Iterator[Any]:
+    """Yield the names of the columns, then the rows."""
     try:
         values = table if isinstance(table, pa.Table) else pa.table(table)
     except (pa.ArrowException, TypeError, ValueError) as error:
         raise ShapeError(
             f"this is not a table ({first_line(error)}); pass a mapping of columns, a data frame or a path"
         ) from None
-    return values, values.column_names
+    yield values.column_names
+    yield from values.select(known(values.column_names)).to_batches(BATCH)
 
 
-def from_parquet(path: Path) -> tuple[Any, list[str]]:
-    try:
-        with parquet.ParquetFile(path) as file:
-            if file.metadata.num_rows > MOST_ROWS:
-                raise FileError(f"has {file.metadata.num_rows:,} rows; no more than {MOST_ROWS:,} are read")
-            columns = file.schema_arrow.names
-            table = file.read(columns=[name for name in columns if name in (*NAMES, *NUMBERS)])
-            table.validate(full=True)  # reading does not notice names that are not UTF-8
-            return table, columns
-    except OSError as error:
-        raise FileError(f"{error.strerror or first_line(error)}") from None
-    except (FileError, ModelError):
-        raise
-    except Exception as error:  # the reader of damaged files raises many types
-        raise FileError(f"damaged, or no Parquet file ({first_line(error)}); write it again") from None
+def from_parquet(path: Path) -> Iterator[Any]:
+    from pyarrow import parquet
+
+    with parquet.ParquetFile(path) as file:
+        header = file.schema_arrow.names
+        yield header
+        for batch in file.iter_batches(BATCH, columns=known(header)):
+            batch.validate(full=True)  # reading does not notice names that are not UTF-8
+            yield batch
 
 
-def from_csv(path: Path) -> tuple[Any, list[str]]:
+def from_csv(path: Path) -> Iterator[Any]:
     """Read a CSV file: the first line names the columns, which are separated by commas."""
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            header = next(csv.reader(file), [])
-    except OSError as error:
-        raise FileError(f"{error.strerror or error}") from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise FileError(f"is not a CSV file in UTF-8 ({error})") from None
-    types = dict.fromkeys(NAMES, pa.dictionary(pa.int32(), pa.string())) | dict.fromkeys(NUMBERS, pa.float64())
+    from pyarrow import csv as arrow_csv
+
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        header = next(csv.reader(file), [])
+    yield header
     convert = arrow_csv.ConvertOptions(
-        column_types=types,
-        include_columns=[column for column in dict.fromkeys(header) if column in types] or None,
+        column_types=dict.fromkeys(NAMES, pa.string()) | dict.fromkeys(NUMBERS, pa.float64()),
+        include_columns=known(header),
         null_values=[""],
         strings_can_be_null=True,
         quoted_strings_can_be_null=False,
     )
     parse = arrow_csv.ParseOptions(newlines_in_values=True)
-    # With several threads, errors do not name the row; each block has a table of its names.
-    one_thread = arrow_csv.ReadOptions(use_threads=False, block_size=BLOCK)
-    try:
-        return arrow_csv.read_csv(path, read_options=one_thread, parse_options=parse, convert_options=convert), header
-    except (pa.ArrowException, KeyError) as error:
-        raise FileError(f"is not a CSV file of such a table ({first_line(error)})") from None
+    one_thread = arrow_csv.ReadOptions(use_threads=False, block_size=BLOCK)  # with several, errors do not name the row
+    yield from arrow_csv.open_csv(path, read_options=one_thread, parse_options=parse, convert_options=convert)
 
 
 def first_line(error: BaseException) -> str:

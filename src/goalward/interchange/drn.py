@@ -20,9 +20,8 @@
       action 0 [0, 0]
         1 : 1
 
-Numbers may be fractions such as 1/3, or names that a section ``@placeholders`` explains. Each fault is named with its
-line. A file that ends in ``.drn.gz`` or ``.drn.xz`` is packed: the text itself, or a tar with one member as Storm has
-it, which is what is written.
+Numbers may be fractions such as 1/3. Each fault is named with its line. A file that ends in ``.drn.gz`` or ``.drn.xz``
+is packed: the text itself, or a tar with one member as Storm has it, which is what is written.
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from pyarrow import compute
 
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import FileError
+from goalward.interchange.columns import Column, NameColumn
 from goalward.interchange.explicit import Explicit, Reward, choices_of, plain_names
 from goalward.interchange.umb import PIECE, pieces, read_packed, tar_bytes, tar_members, write_packed
 
@@ -51,23 +50,20 @@ FRACTION = re.compile(r"(-?[0-9]{1,300})\s*/\s*([0-9]{1,300})")
 STATE_LINE = r"^state\s+(?P<number>[0-9]{1,10})(?:\s+(?:\[(?P<rewards>[^\]]*)\]\s*)?(?P<labels>.*))?$"
 ACTION_LINE = r"^action\s+(?P<name>[^\s\[]*)\s*(?:\[(?P<rewards>[^\]]*)\]\s*)?(?P<left>.*)$"
 MOST_REWARDS = 100
+SHORT_LINE = 8  # bytes
 LARGEST = (1 << 31) - 2  # states are numbered with 32 bits in a model
 LONGEST_LINE = 1 << 26
 NO_LABEL = "__NOLABEL__"
 NEITHER = "{text!r:.60} is neither a state nor an action nor a branch"
 STATE, ACTION, BRANCH, OTHER = range(4)
-REFUSED = {
-    "CTMC": "has continuous time; export the embedded DTMC",
-    "Markov Automaton": "has continuous time; export the embedded MDP",
-    "POMDP": "has observations; export the underlying MDP",
-}
 
 
 def read(path: Path, **options: Any) -> dict[str, Any]:
     """Read what `SSP.from_rows` takes; the options are those of `Explicit.rows`."""
-    parser = Parser()
+    parser = Parser(path.stat().st_size // SHORT_LINE)
     for text in whole_lines(pieces(path) if path.suffix == ".drn" else unpacked(read_packed(path))):
         parser.read(text)
+        pa.default_memory_pool().release_unused()  # Arrow keeps much of what it frees
     return parser.model().rows(**options)
 
 
@@ -97,43 +93,19 @@ def whole_lines(parts: Iterator[bytes]) -> Iterator[bytes]:
     yield rest
 
 
-class Column:
-    """An array that grows in place."""
-
-    def __init__(self, kind: type):
-        self.memory: NDArray[Any] = np.empty(1024, dtype=kind)
-        self.size = 0
-
-    def append(self, part: NDArray[Any]) -> None:
-        """Add numbers at the end."""
-        end = self.size + len(part)
-        if end > len(self.memory):
-            self.memory.resize(end + end // 8, refcheck=False)
-        self.memory[self.size : end] = part
-        self.size = end
-
-    def array(self) -> NDArray[Any]:
-        """Return the numbers."""
-        self.memory.resize(self.size, refcheck=False)
-        return self.memory
-
-
 class Parser:
     """Reads a file piece by piece: the header line by line, the rest as columns of texts."""
 
-    def __init__(self) -> None:
+    def __init__(self, expected: int) -> None:
         self.at = 0  # the line that a fault is named with
         self.lines = 0  # of the pieces before
         self.header: dict[str, str] = {}
-        self.placeholders: dict[str, float] = {}
         self.states = self.choices = self.branches = 0
         self.last_kind = self.last_line = OTHER
-        self.labels: dict[str, int] = {}  # what follows the rewards of states, numbered
-        self.actions: dict[str, int] = {}
         self.names: dict[int, str] = {}
-        # State choices, choice branches, targets, probabilities, labels of states, actions of choices.
-        kinds = (np.int64, np.int64, np.int32, np.float64, np.int32, np.int32)
-        self.columns = [Column(kind) for kind in kinds]
+        self.state_choices, self.choice_branches = Column(np.int64), Column(np.int64)
+        self.targets, self.probabilities = Column(np.int32, expected), Column(np.float64, expected)
+        self.labels, self.actions = NameColumn(), NameColumn()  # a state's labels are one text here
         self.state_rewards: list[Floats] = []
         self.choice_rewards: list[Floats] = []
 
@@ -167,7 +139,7 @@ class Parser:
 
     def read_header(self, texts: Any) -> int:
         """Read all up to the line @model; return how many lines that are."""
-        section, value_line = "", -1
+        value_line = -1
         matters = (np.asarray(compute.binary_length(texts)) > 0) & ~starts(texts, "//")
         for index in np.flatnonzero(matters).tolist():
             self.at, line = index + 1, texts[index].as_py()
@@ -176,13 +148,9 @@ class Parser:
                 break
             if index == value_line:
                 continue
-            if section == "@placeholders" and not name.startswith("@"):
-                self.placeholders[name.strip()] = self.number(value.strip())
-                continue
-            section = name
             if name in self.header:
                 raise self.fault(f"{name} is given twice; keep one")
-            if name == "@placeholders" or (name in ("@type", "@value_type") and colon):
+            if name in ("@type", "@value_type") and colon:
                 self.header[name] = value.strip()
             elif name in ("@parameters", "@reward_models", "@nr_states", "@nr_choices") and not colon:
                 value_line = index + 1
@@ -193,7 +161,8 @@ class Parser:
             raise FileError("has no line @model; it is not a DRN file, or not complete")
         kind = self.header.get("@type", "")
         if kind not in ("MDP", "DTMC"):
-            raise FileError(f"@type is {kind!r:.40}; {REFUSED.get(kind, 'MDP and DTMC are read')}")
+            advice = "export the embedded or the underlying one"
+            raise FileError(f"@type is {kind!r:.40}; only models of type MDP and DTMC are read: {advice}")
         if self.header.get("@value_type", "double") not in ("double", "rational"):
             raise FileError(f"@value_type is {self.header['@value_type']!r:.40}; double and rational are read")
         if self.header.get("@parameters"):
@@ -217,25 +186,18 @@ class Parser:
         self.refuse(first == BRANCH, texts.take(where[:1]), lines, NEITHER)
         is_state, is_action, is_branch = kinds == STATE, kinds == ACTION, kinds == BRANCH
         opens = is_action | (is_branch & (before == STATE))  # a choice; the one of a state may have no line of its own
-        targets, probabilities = self.read_branches(texts.take(where[is_branch]), lines[is_branch])
+        self.state_choices.append((self.choices + np.cumsum(opens) - opens)[is_state])
+        self.choice_branches.append((self.branches + np.cumsum(is_branch) - is_branch)[opens])
+        self.read_branches(texts.take(where[is_branch]), lines[is_branch])
+        self.read_states(texts.take(where[is_state]), lines[is_state])
         names, rewards = self.read_actions(texts.take(where[is_action]), lines[is_action])
-        actions = np.full(len(kinds), self.actions.setdefault("", len(self.actions)))
-        actions[is_action] = names
-        paid = np.zeros((np.count_nonzero(opens), rewards.shape[1]))
+        action = pa.array(np.cumsum(is_action)[opens] - 1, mask=~is_action[opens])
+        self.actions.append_names(names.take(action).fill_null(""))
+        paid = np.zeros((len(action), rewards.shape[1]))
         paid[is_action[opens]] = rewards
         self.choice_rewards.append(paid)
-        found = (
-            (self.choices + np.cumsum(opens) - opens)[is_state],
-            (self.branches + np.cumsum(is_branch) - is_branch)[opens],
-            targets,
-            probabilities,
-            self.read_states(texts.take(where[is_state]), lines[is_state]),
-            actions[opens],
-        )
-        for column, part in zip(self.columns, found, strict=True):
-            column.append(part)
         self.choices += int(np.count_nonzero(opens))
-        self.branches += len(targets)
+        self.branches += int(np.count_nonzero(is_branch))
         self.last_kind = int(kinds[-1])
 
     def read_names(self, texts: Any, kinds: Any) -> None:
@@ -247,26 +209,24 @@ class Parser:
             self.names[state] = " ".join(text[3:-1].split())
         self.last_line = int(kinds[-1]) if len(kinds) else self.last_line
 
-    def read_states(self, texts: Any, lines: Int64s) -> Int32s:
-        """Read ``state 0 [0, 1] label "another label"``; return the numbers of what follows the rewards."""
+    def read_states(self, texts: Any, lines: Int64s) -> None:
+        """Read ``state 0 [0, 1] label "another label"``."""
         number, inside, labels = compute.extract_regex(texts, STATE_LINE).flatten()
         found = np.asarray(number.fill_null("-1").cast(pa.int64()))
         message = "{text!r:.40} is out of order; states are numbered from 0 without gaps"
         self.refuse(found != np.arange(self.states, self.states + len(found)), texts, lines, message)
-        self.refuse(starts(labels, "!"), texts, lines, "the state has a rate; only models without are read")
-        self.refuse(starts(labels, "{"), texts, lines, "the state has an observation; only models without are read")
-        self.refuse(starts(labels, "["), texts, lines, "a bracket is not closed")
+        message = "the state has a rate, an observation or a bracket that is not closed; none of them is read"
+        self.refuse(np.asarray(compute.match_substring_regex(labels, r"^[!{\[]")), texts, lines, message)
         self.states += len(found)
         self.state_rewards.append(self.read_rewards(inside, lines))
-        return numbered(self.labels, labels)
+        self.labels.append_names(labels)
 
-    def read_actions(self, texts: Any, lines: Int64s) -> tuple[Int32s, Floats]:
-        """Read ``action right [1, 1]``; return the numbers of the names, and the rewards."""
+    def read_actions(self, texts: Any, lines: Int64s) -> tuple[Any, Floats]:
+        """Read ``action right [1, 1]``; return names and rewards."""
         name, inside, left = compute.extract_regex(texts, ACTION_LINE).flatten()
-        self.refuse(starts(left, "["), left, lines, "a bracket is not closed")
         message = "{text!r:.40} follows the action; only rewards in brackets may"
         self.refuse(np.asarray(compute.binary_length(left)) > 0, left, lines, message)
-        return numbered(self.actions, name), self.read_rewards(inside, lines)
+        return name, self.read_rewards(inside, lines)
 
     def read_rewards(self, texts: Any, lines: Int64s) -> Floats:
         """Read ``0, 1``: a row of rewards for each text."""
@@ -280,8 +240,8 @@ class Parser:
         rewards[row, column] = self.values(compute.if_else(compute.equal(flat, ""), "0", flat), lines[row])
         return rewards
 
-    def read_branches(self, texts: Any, lines: Int64s) -> tuple[Int32s, Floats]:
-        """Read ``3 : 0.5``; return the targets and the probabilities."""
+    def read_branches(self, texts: Any, lines: Int64s) -> None:
+        """Read ``3 : 0.5``."""
         parts = compute.split_pattern(texts, ":", max_splits=1)
         self.refuse(np.asarray(compute.list_value_length(parts)) != 2, texts, lines, NEITHER)
         flat = compute.ascii_trim_whitespace(parts.flatten())
@@ -290,22 +250,15 @@ class Parser:
         targets = np.asarray(compute.if_else(is_number, target, str(LARGEST + 1)).cast(pa.int64()))
         message = "a branch leads to {text!r:.30}; it must be the number of a state"
         self.refuse(targets > LARGEST, target, lines, message)
-        return targets.astype(np.int32), self.values(weight, lines)
+        self.targets.append(targets)
+        self.probabilities.append(self.values(weight, lines))
 
     def values(self, texts: Any, lines: Int64s) -> Floats:
-        """Return the values of numbers; some may be fractions or placeholders."""
+        """Return the values of numbers; some may be fractions."""
         try:
             return np.asarray(texts.cast(pa.float64()))
         except pa.ArrowInvalid:
-            encoded = texts.dictionary_encode()
-        codes = np.asarray(encoded.indices)
-        first = np.zeros(len(encoded.dictionary), dtype=np.int64)
-        first[codes[::-1]] = lines[::-1]
-        found = np.empty(len(first))
-        for index, (text, self.at) in enumerate(zip(encoded.dictionary.to_pylist(), first.tolist(), strict=True)):
-            found[index] = self.number(text)
-        values: Floats = found[codes]
-        return values
+            return np.array([self.number(text, line) for text, line in zip(texts.to_pylist(), lines, strict=True)])
 
     def model(self) -> Explicit:
         """Return what was read."""
@@ -313,26 +266,27 @@ class Parser:
             if self.header.get(section, str(count)) != str(count):
                 declared = self.header[section]
                 raise FileError(f"{section} says {declared:.30}, but the file has {count}; it is not complete")
-        for column, end in zip(self.columns, (self.choices, self.branches), strict=False):
-            column.append(np.array([end]))
-        state_choices, choice_branches, targets, probabilities, labels, actions = (c.array() for c in self.columns)
+        self.state_choices.append(np.array([self.choices]))
+        self.choice_branches.append(np.array([self.branches]))
+        targets, labels = self.targets.array(), self.labels.array()
         largest = int(targets.max(initial=0))
         if largest >= max(self.states, 1):
             raise FileError(f"a branch leads to state {largest}; there are {self.states} states")
         by_label: dict[str, list[int]] = {}
-        for text, code in self.labels.items():
+        for code, text in enumerate(self.labels.names().to_pylist()):
             for quoted, bare in LABEL.findall(text):
                 by_label.setdefault(quoted or bare, []).append(code)
         names = self.header.get("@reward_models", "").split()
         most = max((part.shape[1] for part in self.state_rewards + self.choice_rewards), default=0)
         names += [f"rew{index}" for index in range(len(names), most)]  # as Storm calls rewards without names
         # The one choice of a state need not be named.
-        actions, action_names = in_order(actions, [name or "0" for name in self.actions])
+        names_of_actions = [name or "0" for name in self.actions.names().to_pylist()]
+        actions, action_names = in_order(self.actions.array(), names_of_actions)
         return Explicit(
-            state_choices,
-            choice_branches,
+            self.state_choices.array(),
+            self.choice_branches.array(),
             targets,
-            probabilities,
+            self.probabilities.array(),
             np.flatnonzero(np.isin(labels, by_label.pop("init", []))),
             {name: partial(np.isin, labels, codes) for name, codes in by_label.items()},
             {name: partial(self.reward, index) for index, name in enumerate(names)},
@@ -349,28 +303,15 @@ class Parser:
         )
         return Reward(*columns)
 
-    def number(self, text: str) -> float:
-        """Return the value of a number, a fraction or a placeholder."""
+    @staticmethod
+    def number(text: str, line: int) -> float:
+        """Return the value of a number or a fraction."""
         try:
-            return float(text)
-        except ValueError:
-            pass
-        if text in self.placeholders:
-            return self.placeholders[text]
-        if parts := FRACTION.fullmatch(text):
-            try:
-                return int(parts[1]) / int(parts[2])
-            except (ZeroDivisionError, OverflowError):
-                pass
-        raise self.fault(f"{text!r:.40} is not a number; intervals and parameters are not read")
-
-
-def numbered(known: dict[str, int], texts: Any) -> Int32s:
-    """Return the numbers of a column of texts; new ones get the next."""
-    encoded = texts.dictionary_encode()
-    table = [known.setdefault(text, len(known)) for text in encoded.dictionary.to_pylist()]
-    found: Int32s = np.array(table, dtype=np.int32)[np.asarray(encoded.indices)]
-    return found
+            parts = FRACTION.fullmatch(text)
+            return int(parts[1]) / int(parts[2]) if parts else float(text)
+        except (ValueError, ZeroDivisionError, OverflowError):
+            what = "is not a number; intervals and parameters are not read"
+            raise FileError(f"line {line}: {text!r:.40} {what}") from None
 
 
 def in_order(actions: Int32s, names: list[str]) -> tuple[Int64s, list[str]]:

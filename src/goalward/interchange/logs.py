@@ -222,10 +222,9 @@ def checked_order(source: Source, columns: Columns, is_goal: Bools) -> Int64s:
     if from_goal.any():
         row = int(np.argmax(from_goal))
         raise StateError(f"the step{source.location(row)} starts in the goal, where every episode ends; leave it out")
-    if not (source.has("episode") and source.has("step")):
+    if not {"episode", "step"} <= source.columns.keys():
         return np.arange(source.rows)
-    episodes, _ = source.names("episode")
-    steps = source.floats("step")
+    episodes, steps = source.columns["episode"].array(), source.columns["step"].array()
     order = np.lexsort((steps, episodes))
     before, after = order[:-1], order[1:]
     same = episodes[before] == episodes[after]

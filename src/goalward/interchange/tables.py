@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from pyarrow import csv as arrow_csv
 from pyarrow import parquet
 
 from goalward.arrays import Floats, Int64s
-from goalward.errors import ProbabilityError, SettingError, ShapeError, UnknownNameError
+from goalward.errors import ProbabilityError, SettingError, ShapeError
 from goalward.interchange.columns import Source, find_goals
 from goalward.interchange.explicit import choices_of, unique_names
 from goalward.interchange.umb import write_packed
@@ -49,20 +50,20 @@ def read(
 ) -> dict[str, Any]:
     """Read what `SSP.from_rows` takes from a file or a table in memory."""
     source = Source(table)
-    weight = "count" if source.has("count") else "probability"
-    columns = source.transitions(weight)
-    if source.has("count") and source.has("probability"):
+    weight = "count" if "count" in source.header else "probability"
+    if weight == "count" and "probability" in source.header:
         raise ShapeError("the table has a column 'probability' and a column 'count'; keep one")
-    if weight == "count":
-        columns = columns._replace(probabilities=frequencies(columns, source, prior, normalize))
-    elif prior is not None:
+    if weight == "probability" and prior is not None:
         raise SettingError("prior is for tables of counts; this one has probabilities: leave it out")
-    is_goal = find_goals(columns, goal)
-    if start is not None:
-        start = str(start)
-        if start not in columns.state_names:
-            raise UnknownNameError("state", start, map(str, columns.state_names))
-    return rows_of(columns, is_goal, start, normalize, source.location)
+
+    def weighted() -> Columns:
+        columns = source.transitions(weight)
+        if weight == "probability":
+            return columns
+        return columns._replace(probabilities=frequencies(columns, source, prior, normalize))
+
+    start = None if start is None else str(start)
+    return rows_of(weighted(), partial(find_goals, goal=goal), start, normalize, source.location)
 
 
 def frequencies(columns: Columns, source: Source, prior: float | None, normalize: bool) -> Floats:

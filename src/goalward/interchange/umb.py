@@ -33,6 +33,7 @@ from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import FileError
 from goalward.files import write_bytes
 from goalward.interchange.explicit import Explicit, Reward, choices_of
+from goalward.progress import phase
 
 if TYPE_CHECKING:
     from goalward.ssp.model import SSP
@@ -52,7 +53,7 @@ LARGEST_RECORDS = 1 << 24  # bytes of the variables of all states; states with m
 def pieces(path: Path, limit: int = LARGEST_FILE) -> Iterator[bytes]:
     """Yield the content of a file piece by piece, decompressed if it is packed with gzip or xz."""
     try:
-        with path.open("rb") as file:
+        with path.open("rb") as file, phase(f"reading {path.name}", path.stat().st_size >> 20, "MB") as entry:
             magic = file.read(6)
             file.seek(0)
             stream: Any = file
@@ -66,6 +67,7 @@ def pieces(path: Path, limit: int = LARGEST_FILE) -> Iterator[bytes]:
                 if left < 0:
                     raise FileError(f"holds more than {limit:,} bytes; no larger model is read")
                 yield piece
+                entry.advance(file.tell() >> 20)
     except OSError as error:  # gzip raises it too when its content is damaged
         raise FileError(f"{error.strerror or f'damaged ({error})'}") from None
     except (EOFError, zlib.error, lzma.LZMAError) as error:

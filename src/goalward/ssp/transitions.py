@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain, count, islice
 from typing import Any, NamedTuple
 
@@ -26,7 +27,7 @@ from goalward.ssp.checks import check_costs, check_probabilities, number_array
 Transition = tuple[Hashable, Hashable, Hashable, float, float]
 Codes = Int32s | Int64s
 BATCH = 2048  # tuples that stay in a processor's cache while their columns are read one after the other
-BLOCK = 1 << 20
+BLOCK = 1 << 16
 LARGEST_PAIRS = 1 << 27
 
 
@@ -60,8 +61,7 @@ def read_transitions(
     transitions: Iterable[Transition], goals: Iterable[Hashable], initial_state: Hashable | None, normalize: bool
 ) -> dict[str, Any]:
     """Give numbers to the states and actions of a table of tuples; return what `SSP.from_rows` takes."""
-    columns = encode(transitions)
-    return rows_of(columns, goal_mask(columns, goals), initial_state, normalize, lambda row: "")
+    return rows_of(encode(transitions), partial(goal_mask, goals=goals), initial_state, normalize, lambda row: "")
 
 
 def encode(transitions: Iterable[Transition]) -> Columns:
@@ -111,16 +111,17 @@ def goal_mask(columns: Columns, goals: Iterable[Hashable]) -> Bools:
 
 def rows_of(
     columns: Columns,
-    is_goal: Bools,
+    goals: Callable[[Columns], Bools],
     start: Hashable | None,
     normalize: bool,
     location: Callable[[int], str],
 ) -> dict[str, Any]:
     """Check columns, sort them into rows and return what `SSP.from_rows` takes.
 
-    `is_goal` is a mask over `state_names`. `start` is the name of the initial state, by default the first non-goal
-    state. `location` says where a row of the table is, for messages. Repeated transitions are added up.
+    `goals` returns which of the names are goals. `start` is the name of the initial state, by default the first
+    non-goal state. `location` says where a row of the table is, for messages. Repeated transitions are added up.
     """
+    is_goal = goals(columns)
     table_rows = None
     if is_goal[columns.states].any():
         table_rows = np.flatnonzero(~is_goal[columns.states])
@@ -132,44 +133,56 @@ def rows_of(
         raise ShapeError("every state of the table is a goal; give transitions that start somewhere else")
     check_pairs(S, A)
     states[is_goal] = S
-    next_states = states[columns.next_states]
 
     def where(row: int) -> str:
         return location(row if table_rows is None else int(table_rows[row]))
 
-    if next_states.min() < 0:
-        row = int(np.argmin(next_states))
-        state, action, unknown, *_ = columns.entry(row)
+    unknown = (states < 0)[columns.next_states]
+    if unknown.any():
+        row = int(np.argmax(unknown))
+        state, action, after, *_ = columns.entry(row)
         raise StateError(
-            f"state {unknown!r}, reached from {state!r} by {action!r}{where(row)}, has no transitions of its own"
+            f"state {after!r}, reached from {state!r} by {action!r}{where(row)}, has no transitions of its own"
             " and is not a goal; add it to goals or give it an action"
         )
-    rows = states[columns.states] * A + actions[columns.actions]
     # Each number is checked on its own, before sums and means can hide a fault.
     check_probabilities(columns.probabilities, lambda row: f"transition {columns.entry(row)!r}{where(row)}")
     check_costs(columns.costs, lambda row: f"transition {columns.entry(row)!r}{where(row)}")
-    costs = mean_costs(rows, columns.probabilities, columns.costs, S * A).reshape(S, A)
-    from scipy import sparse
-
-    matrix = sparse.coo_array((columns.probabilities, (rows, next_states)), shape=(S * A, S + 1)).tocsr()
     state_names = [columns.state_names[number] for number in old_states.tolist()]
+    action_names = [columns.action_names[number] for number in old_actions.tolist()]
     if start is not None and start not in state_names:
         names = ", ".join(map(repr, state_names[:20])) + f" and {S - 20} more" * (S > 20)
         raise StateError(f"initial_state {start!r} is not a non-goal state of the table; it has {names}")
+    rows, codes, next_states, probabilities, paid, *_ = columns
+    columns = columns.select(np.flatnonzero(False))  # none of them, which frees the memory of the others
+    for numbers, table in ((rows, states), (codes, actions), (next_states, states)):
+        renumber(numbers, table)
+    rows *= A
+    rows += codes
+    del codes, numbers
+    costs = mean_costs(rows, probabilities, paid, S * A).reshape(S, A)
+    del paid
 
     def row_name(row: int) -> str:
         first = int(np.argmax(rows == row))
-        return f"(state {columns.entry(first)[0]!r}, action {columns.entry(first)[1]!r}){where(first)}"
+        return f"(state {state_names[row // A]!r}, action {action_names[row % A]!r}){where(first)}"
 
+    if (rows[1:] >= rows[:-1]).all():
+        indptr = np.searchsorted(rows, np.arange(S * A + 1))
+    else:
+        from scipy import sparse
+
+        matrix = sparse.coo_array((probabilities, (rows, next_states)), shape=(S * A, S + 1)).tocsr()
+        indptr, next_states, probabilities = matrix.indptr, matrix.indices, matrix.data
     return {
-        "indptr": matrix.indptr,
-        "successors": matrix.indices,
-        "probabilities": matrix.data,
+        "indptr": indptr,
+        "successors": next_states,
+        "probabilities": probabilities,
         "costs": costs,
         "initial_state": 0 if start is None else state_names.index(start),
         "normalize": normalize,
         "state_names": list(map(str, state_names)),
-        "action_names": [str(columns.action_names[number]) for number in old_actions.tolist()],
+        "action_names": list(map(str, action_names)),
         "row_name": row_name,
     }
 
@@ -195,13 +208,21 @@ def by_appearance(codes: Codes, size: int) -> tuple[Int32s, Int64s]:
     return new, old
 
 
+def renumber(numbers: Codes, table: Int32s) -> None:
+    """Replace numbers by what a table has for them, in place."""
+    for begin in range(0, len(numbers), BLOCK):
+        block = numbers[begin : begin + BLOCK]
+        block[:] = table[block]
+
+
 def mean_costs(rows: Codes, weights: Floats, paid: Floats, size: int) -> Floats:
     """Return the mean cost of each of `size` rows; where all its transitions name one price, exactly that."""
     price = np.zeros(size)
     price[rows] = paid
-    differs = paid != price[rows]
-    if not differs.any():
+    blocks = [slice(begin, begin + BLOCK) for begin in range(0, len(rows), BLOCK)]
+    if all(np.array_equal(paid[block], price[rows[block]]) for block in blocks):
         return price
+    differs = paid != price[rows]
     several = np.bincount(rows, weights=differs, minlength=size) > 0
     totals = np.bincount(rows, weights=weights, minlength=size)
     # Weights that sum to one before they meet the costs keep the mean between the smallest and the largest price.
