@@ -2,8 +2,10 @@
 
 Random models of 10^5 to 8 * 10^6 transitions (four actions, five successors) are written as UMB (plain, gzip, xz), DRN
 and CSV, and read in processes of their own; the smallest CPU time of all repetitions in several rounds counts. Memory
-is the peak while the file is read, above what the process held before, over the size of the model's arrays. The table
-goes to the terminal, and to benchmarks/results/load.md when no sizes were named.
+is the peak while the file is read, above what the process held before, over the size of the model's arrays. A process
+first loads a file of the same format with SMALL transitions: what that takes is the fixed cost of the format (imports,
+buffers for reading ahead, what allocators keep). The table goes to the terminal, and to benchmarks/results/load.md when
+no sizes were named.
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ from processes import duration, machine, one_core, records, say, table
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "load.md"
 SIZES = (10**5, 10**6, 8 * 10**6)
+SMALL = 2 * 10**4
 KINDS = ("plain.umb", "gz.umb", "xz.umb", "drn", "csv")
 
 
@@ -41,10 +44,13 @@ def write_all(transitions: int, folder: Path) -> list[Path]:
     return paths
 
 
-def read(tool: str, path: Path, repeat: int) -> list[dict[str, float]]:
+def read(tool: str, path: Path, repeat: int) -> tuple[float, list[dict[str, float]]]:
+    """Return the bytes that a small file of the same format takes, and what was measured of each repetition."""
     python = sys.executable if tool == "goalward" else str(PEERS_PYTHON)
     command = [python, str(HERE / "model_files.py"), tool, str(path), "--load-only", "--repeat", str(repeat)]
-    return [record for record in records(command, 600.0) if "load" in record]
+    command += ["--small", str(path.with_name(f"{SMALL}.{path.name.partition('.')[2]}"))]
+    found = records(command, 600.0)
+    return next(record["fixed"] for record in found if "fixed" in record), [r for r in found if "load" in r]
 
 
 def main() -> None:
@@ -55,15 +61,18 @@ def main() -> None:
     given = parser.parse_args()
     one_core()
     rows = []
+    fixed: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as name:
+        write_all(SMALL, Path(name))
         for size in given.sizes or SIZES:
             for path in write_all(size, Path(name)):
                 kind = path.name.partition(".")[2]
                 ours: list[dict[str, float]] = []
                 theirs: list[dict[str, float]] = []
                 for _ in range(given.rounds):
-                    ours += read("goalward", path, given.repeat)
-                    theirs += [] if kind == "csv" else read("storm-ovi", path, given.repeat)
+                    fixed[kind], repetitions = read("goalward", path, given.repeat)
+                    ours += repetitions
+                    theirs += [] if kind == "csv" else read("storm-ovi", path, given.repeat)[1]
                 least = min(record["load"] for record in ours)
                 storm = min((record["load"] for record in theirs), default=None)
                 memory = ours[0]["memory"] / ours[0]["bytes"]
@@ -74,13 +83,15 @@ def main() -> None:
                 rows.append([kind, entries, duration(least), shown, ratio, per, f"{memory:.1f}"])
                 say("  ".join(rows[-1]))
                 path.unlink()
+    costs = [f"{size / 1e6:.0f} MB ({kind})" for kind, size in fixed.items()]
     heading = ["file", "transitions", "goalward", "Storm", "goalward / Storm", "a transition", "memory / arrays"]
     text = f"""# Loading models
 
 Written by `make bench-load`. {machine(PEERS_PYTHON, ("stormpy",))}
 
 CPU time on one core, the smallest of all repetitions in {given.rounds} rounds of both tools. Memory is the peak of the
-first load above what the process held before, over the size of the model's arrays.
+first load above what the process held before, over the size of the model's arrays. Each process had loaded a file of
+{SMALL:,} transitions in the same format before; the fixed cost of that was {", ".join(costs)}.
 
 {table(heading, rows)}
 """

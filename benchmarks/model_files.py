@@ -1,17 +1,17 @@
 """Load model files with one tool, and solve them, in a process of its own.
 
-    python benchmarks/model_files.py TOOL FILE... --repeat 5 [--load-only]
+    python benchmarks/model_files.py TOOL FILE... --repeat 5 [--load-only --small FILE]
 
 prints one JSON line with each file's name, one before each repetition and one after it with the CPU seconds of loading
 and of solving, the value at the start, and the sizes. A repetition loads the file anew. With --load-only, the process
-takes one file and the line has its peak memory as well: before the file was read, and after.
+takes one file, and the line has its peak memory as well. There it loads a small file of the same format first, and
+prints the peak memory of that: the fixed cost of a process.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -28,13 +28,6 @@ class Goalward:
 
         self.goalward = goalward
         goalward.warm_up()
-
-    def prepare(self, path: Path) -> None:
-        """Load a tiny file of the same kind, so that what is imported for it is not counted."""
-        with tempfile.TemporaryDirectory() as folder:
-            tiny = Path(folder, f"tiny{path.suffix}")
-            self.goalward.worlds.grid_world().save(tiny)
-            self.load(tiny)
 
     def load(self, path: Path) -> Any:
         return self.goalward.SSP.load(path)
@@ -72,9 +65,6 @@ class Storm:
         solver.min_max().relative_termination_criterion = True
         self.formula = stormpy.parse_property('R{"cost"}min=? [F "goal"]')
 
-    def prepare(self, path: Path) -> None:
-        """Nothing is imported for a file."""
-
     def load(self, path: Path) -> Any:
         build = self.stormpy.build_model_from_umb if path.suffix == ".umb" else self.stormpy.build_model_from_drn
         return build(str(path))
@@ -104,21 +94,29 @@ def memory(name: str) -> int:
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
 
 
+def start_memory() -> int:
+    """Let VmHWM count from now on, and return what the process holds."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return memory("VmRSS")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("tool", choices=TOOLS)
     parser.add_argument("files", type=Path, nargs="+")
     parser.add_argument("--repeat", type=int, default=20)
     parser.add_argument("--load-only", action="store_true")
+    parser.add_argument("--small", type=Path)
     given = parser.parse_args()
     tool = TOOLS[given.tool]()
     for path in given.files:
         print(json.dumps({"file": path.name}), flush=True)
         spent = 0.0
         if given.load_only:
-            tool.prepare(path)
-            Path("/proc/self/clear_refs").write_text("5")  # the most memory held counts from here on
-            before = memory("VmRSS")
+            before = start_memory()
+            tool.load(given.small)
+            print(json.dumps({"fixed": memory("VmHWM") - before}), flush=True)
+            before = start_memory()
         for _ in range(given.repeat):
             print(json.dumps({"begin": True}), flush=True)
             began = time.process_time()
