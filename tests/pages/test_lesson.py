@@ -51,7 +51,8 @@ def test_a_hopeful_plan_and_the_first_goal(visit, path):
     action, chance = re.search(
         r"imagines that “(\w+)” in row 0, column 0, .* leads to the goal \((\d+ %); in truth 0 %\)", caption
     ).groups()
-    assert said(f"psrl imagines that {action} leads from the start to the goal with {chance}, which never happens in truth.")
+    imagined = f"psrl imagines that {action} leads from the start to the goal with {chance}"
+    assert said(f"{imagined}, which never happens in truth.")
     numbers = set(page.eval_on_selector_all(f"{SECOND} .cell", "cells => cells.map((cell) => cell.dataset.text)"))
     assert numbers == {"0"}
     assert said("q-learning expects 0 everywhere")
