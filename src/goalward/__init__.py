@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from goalward.planning.evaluate import evaluate as evaluate
     from goalward.planning.hardness import Hardness as Hardness
     from goalward.planning.hardness import hardness as hardness
-    from goalward.planning.simulate import Simulation as Simulation
-    from goalward.planning.simulate import simulate as simulate
     from goalward.planning.solve import Solution as Solution
     from goalward.planning.solve import solve as solve
     from goalward.results.comparison import compare as compare

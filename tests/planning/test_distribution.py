@@ -135,7 +135,7 @@ def test_simulation_agrees_on_a_grid_with_slips() -> None:
     policy = gw.solve(world).policy
     found = gw.evaluate(world, policy).distribution()
     n = 20_000
-    costs = gw.simulate(world, policy, n, seed=1).costs
+    costs = gw.learn(gw.agents.make("optimal", model=world), world, n, seed=1).costs
     # Dvoretzky, Kiefer, Wolfowitz: a larger distance has probability below 1e-6.
     most = np.sqrt(np.log(2e6) / (2 * n))
     shares = np.array([np.mean(costs <= bound) for bound in found.costs])

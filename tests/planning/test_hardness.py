@@ -100,7 +100,6 @@ def test_what_it_is_about_where_some_values_are_infinite() -> None:
     [
         gw.solve, gw.structure, gw.hardness,
         lambda world: gw.evaluate(world, [0]),
-        lambda world: gw.simulate(world, [0], 1),
     ],
 )  # fmt: skip
 def test_what_is_no_model_is_named(call: Callable[[Any], object], thing: object) -> None:

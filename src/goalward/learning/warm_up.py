@@ -93,10 +93,9 @@ def toy_models() -> Iterator[SSP]:
 
 
 def plan_on_toys() -> None:
-    """Solve, evaluate, analyse and simulate models of every form."""
+    """Solve, evaluate and analyse models of every form."""
     from goalward.planning.evaluate import evaluate
     from goalward.planning.hardness import hardness
-    from goalward.planning.simulate import simulate
     from goalward.ssp.graph import structure
 
     for model in toy_models():
@@ -104,5 +103,4 @@ def plan_on_toys() -> None:
         structure(model)
     for policy in (np.zeros(2, dtype=np.int64), np.full((2, 2), 0.5)):
         evaluate(toy(), policy).distribution()
-        simulate(toy(), policy, 1)
     hardness(toy())
