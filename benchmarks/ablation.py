@@ -57,8 +57,8 @@ def one_block(members: Any, reduced: Any, *arguments: Any) -> Blocks:
     return Blocks(np.array([0, int(reduced.max()) + 1]), np.ones(1, dtype=np.bool_))
 
 
-def one_component(ssp: gw.SSP) -> tuple[Any, int, int]:
-    return np.zeros(ssp.states, dtype=np.int32), 1, ssp.states
+def one_component(ssp: gw.SSP) -> tuple[Any, int]:
+    return np.zeros(ssp.states, dtype=np.int32), 1
 
 
 def unproved(reduction: Any, extended: Any, *arguments: Any, **options: Any) -> Any:

@@ -34,8 +34,8 @@ def test_equality_goes_by_content(layout: GridLayout) -> None:
 
 
 def test_it_does_not_change(layout: GridLayout) -> None:
-    with pytest.raises(AttributeError, match="'rows' cannot be set"):
-        layout.rows = 9
+    with pytest.raises(AttributeError, match="rows"):
+        layout.rows = 9  # type: ignore[misc]
     for twin in (layout, pickle.loads(pickle.dumps(layout))):
         assert twin == layout
         for array in (twin.cells, twin.goals):

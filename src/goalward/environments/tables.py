@@ -220,7 +220,7 @@ def layout_of(bare: Any, states: list[int], goals: list[int], added: list[str]) 
     if added or states != list(range(len(states))) or name not in ("FrozenLakeEnv", "CliffWalkingEnv"):
         return None
     rows, columns = np.asarray(bare.desc).shape if name == "FrozenLakeEnv" else bare.shape
-    return GridLayout(int(rows), int(columns), states, goals)
+    return GridLayout(int(rows), int(columns), np.array(states), np.array(goals))
 
 
 def taxi_layout(bare: Any) -> GridLayout:
@@ -237,4 +237,4 @@ def taxi_layout(bare: Any) -> GridLayout:
     states.append(cells[-2, rows // 2, columns // 2])
     goals = [cells[-1, row, column] for row, column in bare.locs]
     letters = "".join(np.where(ground == " ", ".", ground).ravel()) * len(floors)
-    return GridLayout(len(floors) * rows, columns, states, goals, letters, floors=floors)
+    return GridLayout(len(floors) * rows, columns, np.array(states), np.array(goals), letters, floors=floors)

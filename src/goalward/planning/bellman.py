@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from goalward.arrays import Floats, Int64s, UInt32s
-from goalward.jit import ONE, interrupted, kernel, uint64
+from goalward.jit import ASK_EVERY, ONE, interrupted, kernel, uint64
 from goalward.planning.reduction import Problem
 
 UNIT = 2.0**-52
@@ -150,6 +150,6 @@ def policy_sweeps(chain: Chain, begin: int, end: int, values: Floats, enough: fl
                 change = abs(total - values[state]) / scale
             values[state] = total
         sweeps += 1
-        if interrupted(sweeps << 16):
+        if end - begin > ASK_EVERY and interrupted(0):
             break
     return sweeps, change

@@ -35,13 +35,14 @@ from typing import NamedTuple
 import numpy as np
 
 from goalward.arrays import Floats, Int64s
-from goalward.jit import ONE, kernel, uint64
+from goalward.jit import ASK_EVERY, ONE, interrupted, kernel, uint64
 from goalward.planning.bellman import HUGE, TINY, UNIT, Chain
 from goalward.planning.policy_iteration import aggregate, dominates, eliminate, policy_equation
 from goalward.planning.reduction import LEAST_NORMAL, Blocks, Problem, Reduction
 from goalward.planning.rounds import Rounds
 from goalward.planning.state_order import DEAD, GOAL
 
+Proof = Callable[[Reduction, Floats, Int64s, float], "Bounds"]
 COVER_PASSES = 8  # what is not covered by then has long ways without costs, for which errors are better summed up
 OUTWARD = 4.0 * UNIT  # pushes the rounding of a final multiplication or addition to the safe side
 REPEATS = 30  # attempts of a proof, or rounds without progress of a sum on the way to the goal
@@ -71,13 +72,14 @@ def prove(
     whose rounding errors are known. `patient` adds the proof that sums errors along the way to the goal, which takes as
     long as many sweeps.
     """
-    proofs: list[Callable[[Reduction, Floats, Int64s, float], Bounds]] = []
-    proofs += [by_covering] if reduction.has_free_rows else []
-    proofs += [by_ratio]
-    proofs += [by_elimination] if exact else []
-    proofs += [partial(by_propagation, exact=exact)] if patient else []
-    bounds = proofs[0](reduction, extended, policy, tolerance)
-    for proof in proofs[1:]:
+    bounds = (by_covering if reduction.has_free_rows else by_ratio)(reduction, extended, policy, tolerance)
+    if bounds.width <= tolerance:
+        return bounds
+    proofs: list[Proof] = []
+    proofs += [by_ratio] * reduction.has_free_rows
+    proofs += [by_elimination] * exact
+    proofs += [partial(by_propagation, exact=exact)] * patient
+    for proof in proofs:
         if not bounds.width <= tolerance:
             other = proof(reduction, extended, policy, tolerance)
             bounds = other if other.width < bounds.width else bounds
@@ -304,6 +306,8 @@ def cover_block(
     padding = 1.0 + (longest + 8) * UNIT
     least = np.inf
     for number in range(passes):
+        if end - begin > ASK_EVERY and interrupted(0):
+            return False
         spare = 0.02 * share * least if number > 1 and least < np.inf else 0.0  # so that loops need no pass per digit
         proved = True
         for state in range(begin, end):

@@ -22,11 +22,10 @@ from typing import NamedTuple
 import numpy as np
 
 from goalward.arrays import Bools, Floats, Int32s, Int64s, UInt32s
-from goalward.jit import ONE, int64, kernel, prefetch, uint32, uint64
+from goalward.jit import INTERRUPTED, ONE, completed, int64, interrupted, kernel, prefetch, uint32, uint64
 from goalward.planning.state_order import DEAD, GOAL, number_states, order_states
 from goalward.ssp.checks import ModelArrays
 from goalward.ssp.graph import (
-    INTERRUPTED,
     Predecessors,
     find_end_components,
     find_sure_states,
@@ -99,12 +98,10 @@ class FreeStates(NamedTuple):
     @classmethod
     def of(cls, ssp: SSP, usable: Bools, component: Int32s, predecessors: Predecessors, reduced: Int32s) -> FreeStates:
         """Find what costs nothing; states that reach the goal for nothing become one with it in `reduced`."""
-        rows, first = np.empty_like(usable), ssp.state_starts
-        loop, actions = np.empty(ssp.states, dtype=np.int32), np.empty(ssp.states, dtype=np.int64)
-        loops = INTERRUPTED
-        while loops == INTERRUPTED:
-            loops = find_free(first, ssp.arrays, usable, predecessors, component, reduced, rows, actions, loop)
-        return cls(actions, rows, loop, loops)
+        rows, loop = np.empty_like(usable), np.empty(ssp.states, dtype=np.int32)
+        actions = np.empty(ssp.states, dtype=np.int64)
+        arrays = (ssp.state_starts, ssp.arrays, usable, predecessors, component, reduced, rows, actions, loop)
+        return cls(actions, rows, loop, completed(find_free, *arrays))
 
 
 class Reduction(NamedTuple):
@@ -149,14 +146,14 @@ class Reduction(NamedTuple):
         reduced[ssp.goal] = GOAL
         free, has_free_rows, large = None, not ssp.costs.min() > 0.0, len(order) > small
         if large or has_free_rows:
-            component, components, cyclic = strong_components(ssp)
+            component, components = strong_components(ssp)
         if has_free_rows:
             free = FreeStates.of(ssp, usable, component, predecessors, reduced)
         if large:
             if members is not None and np.array_equal(np.sort(members), np.sort(order)):
                 order = members
             else:
-                order = order_states(ssp, usable, component, components, cyclic, distance, order)
+                order = order_states(ssp, usable, component, components, distance, order)
         if free is None:
             states, members = len(order), order
             reduced[order] = np.arange(states, dtype=np.int32)
@@ -169,7 +166,7 @@ class Reduction(NamedTuple):
         else:
             blocks = Blocks(np.array([0, states]), np.ones(1, dtype=np.bool_))
         problem = Problem.empty(states, len(usable), len(ssp.successors))
-        longest = write_problem(ssp.arrays, usable, reduced, members, problem)
+        longest = completed(write_problem, ssp.arrays, usable, reduced, members, problem)
         has_free_rows = has_free_rows and not problem.cost[: problem.first[-1]].min(initial=1.0) > 0.0
         return cls(problem, longest, reduced, members, usable, blocks, has_free_rows, free)
 
@@ -191,13 +188,12 @@ class Reduction(NamedTuple):
 
     def expand_policy(self, ssp: SSP, rows: Int64s) -> Int64s:
         """Return the action of each state of the model for a row per reduced state; -1 at dead ends."""
-        policy = expand_actions(self.problem.origin, rows, self.reduced, ssp.actions)
-        if self.free is not None:
-            np.copyto(policy, self.free.actions, where=self.free.actions >= 0)
-            if self.free.loops:
-                exits = self.problem.origin.take(rows) // ssp.actions
-                inside = actions_to_exits(ssp, self.free.rows, exits)
-                np.copyto(policy, inside, where=inside >= 0)
+        policy = np.full(ssp.states, -1) if self.free is None else self.free.actions.copy()
+        expand_actions(self.problem.origin, rows, self.reduced, ssp.actions, policy)
+        if self.free is not None and self.free.loops:
+            exits = self.problem.origin.take(rows) // ssp.actions
+            inside = actions_to_exits(ssp, self.free.rows, exits)
+            np.copyto(policy, inside, where=inside >= 0)
         return policy
 
 
@@ -205,12 +201,10 @@ def actions_to_exits(ssp: SSP, loop_rows: Bools, exits: Int32s) -> Int64s:
     """Return actions that lead inside each loop to its exit; -1 at exits and outside of loops."""
     is_exit = np.zeros(ssp.states + 1, dtype=np.bool_)
     is_exit[exits] = True
-    successors = np.where(is_exit[ssp.successors], np.int32(ssp.goal), ssp.successors)
-    successors.flags.writeable = False
-    rows = loop_rows & ~np.repeat(is_exit[:-1], ssp.actions)
-    distance, _, usable = sure_states(ssp, rows, successors=successors)
+    ssp = ssp._replace(successors=np.where(is_exit[ssp.successors], np.int32(ssp.goal), ssp.successors))
+    distance, _, usable = sure_states(ssp, loop_rows & ~np.repeat(is_exit[:-1], ssp.actions))
     actions = np.empty(ssp.states, dtype=np.int64)
-    actions_nearer(ssp.indptr, successors, usable, distance, actions)
+    actions_nearer(ssp.indptr, ssp.successors, usable, distance, actions)
     return actions
 
 
@@ -272,12 +266,11 @@ def actions_nearer(indptr: Int64s, successors: Int32s, rows: Bools, distance: In
 
 
 @kernel
-def expand_actions(origin: Int32s, rows: Int64s, reduced: Int32s, actions: int) -> Int64s:
-    """Return the action of each state, -1 where it has no reduced number."""
-    policy = np.empty(reduced.size - 1, dtype=np.int64)
+def expand_actions(origin: Int32s, rows: Int64s, reduced: Int32s, actions: int, policy: Int64s) -> None:
+    """Write the action of each state that has a reduced number."""
     for state in range(policy.size):
-        policy[state] = origin[rows[reduced[state]]] % actions if reduced[state] >= 0 else -1
-    return policy
+        if reduced[state] >= 0:
+            policy[state] = origin[rows[reduced[state]]] % actions
 
 
 @kernel
@@ -307,7 +300,10 @@ def find_blocks(members: Int32s, reduced: Int32s, component: Int32s, components:
 
 @kernel
 def write_problem(model: ModelArrays, usable: Bools, reduced: Int32s, members: Int32s, problem: Problem) -> int:
-    """Write the usable rows of the members in order, without self-loops; return the length of the longest row."""
+    """Write the usable rows of the members in order, without self-loops.
+
+    Returns the length of the longest row, or INTERRUPTED on Ctrl-C.
+    """
     indptr, successors, probabilities, _ = model
     first, start, target, weight, cost, origin = problem
     actions = uint64(model.costs.shape[1])
@@ -318,8 +314,9 @@ def write_problem(model: ModelArrays, usable: Bools, reduced: Int32s, members: I
     first[0] = 0
     start[0] = 0
     for position in range(members.size):
-        # Members lie all over the model. The processor would wait for the memory of each: 1.6 to 2.3 times as long on
-        # the public models of elevators, leader, beauquier and pnueli-zuck.
+        if interrupted(position + 1):
+            return INTERRUPTED
+        # Members lie all over the model, and the processor would wait for the memory of each.
         distant = uint64(members[min(position + 2 * AHEAD, members.size - 1)]) * actions
         prefetch(indptr, distant)
         prefetch(indptr, distant + actions)

@@ -19,7 +19,7 @@ import numpy as np
 
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import PrecisionError, UnreachableGoalError
-from goalward.jit import kernel
+from goalward.jit import completed, kernel
 from goalward.planning.bellman import adopt_policy, initial_policy
 from goalward.planning.certificate import certify, relative_width
 from goalward.planning.policy_iteration import Equation, policy_iteration
@@ -88,8 +88,8 @@ class Replanner:
                 if self.policy is None or len(self.policy) != model.states:
                     self.policy, self.values = np.full(model.states, -1, dtype=np.int64), None
             elif not small:
-                reduction = self.reduction
-                write_problem(model.arrays, reduction.usable, reduction.reduced, reduction.members, reduction.problem)
+                _, _, reduced, members, usable, *_ = reduction = self.reduction
+                completed(write_problem, model.arrays, usable, reduced, members, reduction.problem)
             planned = self.iterate(model) if small else self.sweep(model, tolerance)
             if planned is not None:
                 return planned

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from goalward.arrays import Floats, Int32s, Int64s
-from goalward.jit import int64, interrupted, kernel
+from goalward.jit import ASK_EVERY, int64, interrupted, kernel
 from goalward.planning.bellman import Chain, hurry, initial_policy, optimal_sweep, policy_sweeps
 from goalward.planning.policy_iteration import Equation, aggregate, eliminate
 from goalward.planning.reduction import Blocks, Problem
@@ -28,9 +28,8 @@ if TYPE_CHECKING:
 # Groups of a correction. Their matrix is dense: with 512 groups, chains take twice as long. With 64, a model of 200
 # components (parts1e5) takes 5.6 times as long.
 GROUPS = 256
-PER_GROUP = (
-    64  # transitions of the policy for each group, at least: with 1, models of many components take twice as long
-)
+# Transitions of the policy for each group, at least: with 1, models of many components take twice as long.
+PER_GROUP = 64
 POLICY_SWEEPS = 12  # at most in a round; with one, mazes, chains and consensus take 1.7 to 3 times as long
 SETTLED = 0.02  # sweeps over the policy end at this share of the change of the last sweep over all rows
 MOST_HARM = 2  # corrections after which the change doubled: where values are no good groups, they do harm
@@ -54,7 +53,7 @@ class Rounds:
 
     def __init__(self, problem: Problem, blocks: Blocks, values: Floats, policy: Int64s):
         self.problem, self.blocks, self.values, self.policy = problem, blocks, values, policy
-        self.chain = Chain.empty(*largest_block(problem, blocks))
+        self.chain = Chain.empty(len(problem.first) - 1, int(problem.start[problem.first[-1]]))
         self.count = 0
         """The rounds that the slowest block took."""
 
@@ -123,17 +122,6 @@ def digits_done(first: float, change: float, threshold: float) -> float:
 
 
 @kernel
-def largest_block(problem: Problem, blocks: Blocks) -> tuple[int, int]:
-    """Return the most states and the most entries that a block has."""
-    states = entries = 0
-    for block in range(blocks.cyclic.size):
-        begin, end = blocks.bounds[block], blocks.bounds[block + 1]
-        states = max(states, end - begin)
-        entries = max(entries, int64(problem.start[problem.first[end]] - problem.start[problem.first[begin]]))
-    return states, entries
-
-
-@kernel
 def settle_blocks(
     problem: Problem,
     blocks: Blocks,
@@ -163,6 +151,8 @@ def settle_blocks(
             for fact in range(FACTS):
                 facts[fact] = 0.0
             change = optimal_sweep(problem, begin, end, values, policy, chain)
+            if end - begin > ASK_EVERY and interrupted(0):
+                return block, rounds
             facts[CHANGE] = facts[FIRST] = facts[SMALLEST] = change
             if change > threshold and blocks.cyclic[block]:
                 most = min(DIRECT_AFTER, 1 + AT_ONCE // max(entries, 1))
@@ -201,6 +191,8 @@ def settle(
         if corrected:
             correct(problem, policy, begin, end, values, min(groups, 2 + chain.start[end - begin] // PER_GROUP))
         swept, facts[SWEPT] = policy_sweeps(chain, begin, end, values, max(SETTLED * before, threshold), sweeps)
+        if end - begin > ASK_EVERY and interrupted(0):
+            return False
         if swept == sweeps:
             facts[STALLED] = 1.0
         change = optimal_sweep(problem, begin, end, values, policy, chain)
@@ -214,8 +206,6 @@ def settle(
         facts[CHANGE] = change
         if change <= threshold:
             return True
-        if interrupted(0):
-            return False
     return False
 
 

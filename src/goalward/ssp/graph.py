@@ -24,14 +24,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from goalward.arrays import Bools, Int32s, Int64s, UInt32s
-from goalward.jit import ONE, interrupted, kernel, lightly, uint32, uint64
+from goalward.jit import INTERRUPTED, ONE, completed, interrupted, kernel, lightly, uint32, uint64
 from goalward.ssp.model import SSP, check_model
 from goalward.table import ShownAsFacts
 
 if TYPE_CHECKING:
     from scipy import sparse
-
-INTERRUPTED = -1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,32 +94,25 @@ def structure(ssp: SSP) -> Structure:
     )
 
 
-def predecessors_of(ssp: SSP, rows: Bools, successors: Int32s | None = None) -> Predecessors:
-    """Return the predecessors of each state along the given rows; `successors` may replace those of the model."""
-    targets = ssp.successors if successors is None else successors
+def predecessors_of(ssp: SSP, rows: Bools) -> Predecessors:
+    """Return the predecessors of each state along the given rows."""
     entries = ALL_ENTRIES if rows is ssp.available else np.repeat(rows.reshape(-1), np.diff(ssp.indptr))
-    return lightly(list_predecessors, len(targets))(ssp.state_starts, targets, entries)
+    return lightly(list_predecessors, len(ssp.successors))(ssp.state_starts, ssp.successors, entries)
 
 
-def sure_states(
-    ssp: SSP, rows: Bools, predecessors: Predecessors | None = None, successors: Int32s | None = None
-) -> tuple[Int32s, Int32s, Bools]:
+def sure_states(ssp: SSP, rows: Bools, predecessors: Predecessors | None = None) -> tuple[Int32s, Int32s, Bools]:
     """Find the states that can reach the goal almost surely by the given rows.
 
     Returns the distance of each state to the goal in steps of positive probability inside the set (-1 for dead ends),
     the sure states in order of that distance, and the rows that stay inside the set. `predecessors` are those along
-    all rows of the model, if they are known. `successors` may replace those of the model.
+    all rows of the model, if they are known.
     """
     usable = np.array(rows, dtype=np.bool_).reshape(-1)
-    distance = np.empty(ssp.states, dtype=np.int32)
-    order = np.empty(ssp.states, dtype=np.int32)
-    targets = ssp.successors if successors is None else successors
+    distance, order = np.empty((2, ssp.states), dtype=np.int32)
     exact = predecessors is None or rows is ssp.available
-    predecessors = predecessors_of(ssp, rows, successors) if predecessors is None else predecessors
-    find = lightly(find_sure_states, len(targets))
-    count = INTERRUPTED
-    while count == INTERRUPTED:
-        count = find(ssp.indptr, targets, ssp.actions, usable, predecessors, exact, distance, order)
+    predecessors = predecessors_of(ssp, rows) if predecessors is None else predecessors
+    arrays = (ssp.indptr, ssp.successors, ssp.actions, usable, predecessors, exact, distance, order)
+    count = completed(lightly(find_sure_states, len(ssp.successors)), *arrays)
     return distance, order[:count], usable
 
 
@@ -135,18 +126,14 @@ def zero_cost_components(ssp: SSP, rows: Bools) -> tuple[Int32s, int]:
     if not costless.any():
         return loop, 0
     first, predecessors, component = ssp.state_starts, predecessors_of(ssp, costless), strong_components(ssp)[0]
-    count = INTERRUPTED
-    while count == INTERRUPTED:
-        count = find_end_components(first, ssp.indptr, ssp.successors, costless, predecessors, component, loop)
-    return loop, count
+    arrays = (first, ssp.indptr, ssp.successors, costless, predecessors, component, loop)
+    return loop, completed(find_end_components, *arrays)
 
 
-def strong_components(ssp: SSP) -> tuple[Int32s, int, int]:
-    """Return the strong component of each state, how many there are, and how many states lie on cycles."""
-    component, count, cyclic = np.empty(ssp.states, dtype=np.int32), INTERRUPTED, 0
-    while count == INTERRUPTED:
-        count, cyclic = number_components(ssp.state_starts, ssp.successors, ALL_ENTRIES, component)
-    return component, count, cyclic
+def strong_components(ssp: SSP) -> tuple[Int32s, int]:
+    """Return the strong component of each state, and how many there are."""
+    component = np.empty(ssp.states, dtype=np.int32)
+    return component, completed(number_components, ssp.state_starts, ssp.successors, ALL_ENTRIES, component)
 
 
 @kernel
@@ -174,27 +161,27 @@ def find_end_components(
     before = -1
     while True:
         drop_leaving_rows(indptr, successors, component, rows, alive)
-        if before >= 0:
-            for state in range(states):
-                size[state] = 0
-            for state in range(states):
-                size[component[state]] += 1
-            lost = 0 * before
-            for state in range(states):
-                if not alive[state] and size[component[state]] > 1:  # no row that is left leads to the others
-                    queue[lost] = state
-                    lost += 1
-            if drop_rows_into(indptr, successors, actions, rows, predecessors, alive, queue, lost) == INTERRUPTED:
-                return INTERRUPTED
+        for state in range(states):
+            size[state] = 0
+        for state in range(states):
+            size[component[state]] += 1
+        lost = 0 * states  # a literal would compile drop_rows_into twice
+        for state in range(states):
+            if not alive[state] and size[component[state]] > 1:  # no row that is left leads to the others
+                queue[lost] = state
+                lost += 1
+        if drop_rows_into(indptr, successors, actions, rows, predecessors, alive, queue, lost) == INTERRUPTED:
+            return INTERRUPTED
         count = 0
-        for row in range(uint64(rows.size)):
+        for row in range(rows.size):
             count += rows[row]
-            for entry in range(uint64(indptr[row]), uint64(indptr[row + ONE])):
-                entries[entry] = rows[row]
         if count in (0, before):
             break
+        for row in range(uint64(rows.size)):
+            for entry in range(uint64(indptr[row]), uint64(indptr[row + ONE])):
+                entries[entry] = rows[row]
         before = count
-        if number_components(first, successors, entries, component)[0] == INTERRUPTED:
+        if number_components(first, successors, entries, component) == INTERRUPTED:
             return INTERRUPTED
     loops = 0
     for state in range(states):
@@ -401,11 +388,10 @@ def find_sure_states(
 
 
 @kernel
-def number_components(first: UInt32s, successors: Int32s, entries: Bools, component: Int32s) -> tuple[int, int]:
+def number_components(first: UInt32s, successors: Int32s, entries: Bools, component: Int32s) -> int:
     """Give numbers to the strong components along some entries, each after those that its transitions lead to.
 
-    Returns how many there are, and how many states lie on cycles, not counting one of each component: 0 if the graph
-    has none but self-loops. Returns INTERRUPTED on Ctrl-C.
+    Returns how many there are, or INTERRUPTED on Ctrl-C.
 
     Pearce's form of the algorithm (2016): `low` is 0 for a state not seen yet, then the smallest number on the path
     that the state is known to lead back to, and `done` once its component is complete.
@@ -420,7 +406,6 @@ def number_components(first: UInt32s, successors: Int32s, entries: Bools, compon
     waiting = np.empty(states, dtype=np.uint32)  # states that lead back to the path
     seen = 0
     count = 0
-    cyclic = 0
     waiters = 0
     for root in range(states):
         if low[root] != 0:
@@ -431,13 +416,12 @@ def number_components(first: UInt32s, successors: Int32s, entries: Bools, compon
             state = path[depth]
             if low[state] == 0:
                 if interrupted(seen):
-                    return INTERRUPTED, 0
+                    return INTERRUPTED
                 seen += 1
                 low[state] = seen
                 number[depth] = seen
                 position[depth] = first[state]
-            before = low[state]
-            lowest = before
+            lowest = low[state]
             entry = uint64(position[depth])
             end = first[state + 1]
             link = done
@@ -449,8 +433,6 @@ def number_components(first: UInt32s, successors: Int32s, entries: Bools, compon
                     lowest = min(link, lowest)
                 entry += ONE
             low[state] = lowest
-            if lowest < number[depth] and before == number[depth]:
-                cyclic += 1
             if link == 0:  # this entry is looked at again when its state is done
                 position[depth] = entry
                 depth += 1
@@ -468,4 +450,4 @@ def number_components(first: UInt32s, successors: Int32s, entries: Bools, compon
                     low[waiting[waiters]] = done
                 count += 1
             depth -= 1
-    return count, cyclic
+    return count

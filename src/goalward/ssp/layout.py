@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from goalward.arrays import Int32s
 from goalward.errors import ShapeError
@@ -22,6 +23,7 @@ WALL = -1
 MOST_CELLS_DRAWN = 2500
 
 
+@dataclass(frozen=True, eq=False, repr=False)
 class GridLayout:
     """A grid of cells, numbered row by row; a cell that has no state and is not a goal is a wall. Immutable.
 
@@ -44,22 +46,14 @@ class GridLayout:
 
     rows: int
     columns: int
-    cells: NDArray[np.int32]
-    goals: NDArray[np.int32]
-    ground: str | None
-    wind: tuple[int, ...] | None
-    floors: tuple[str, ...] | None
+    cells: NDArray[Any]
+    goals: NDArray[Any]
+    ground: str | None = None
+    wind: Sequence[int] | None = None
+    floors: Sequence[str] | None = None
 
-    def __init__(
-        self,
-        rows: int,
-        columns: int,
-        cells: ArrayLike,
-        goals: ArrayLike,
-        ground: str | None = None,
-        wind: Sequence[int] | None = None,
-        floors: Sequence[str] | None = None,
-    ):
+    def __post_init__(self) -> None:
+        rows, columns, cells, goals, ground, wind, floors = self.__dict__.values()
         if not all(isinstance(length, int | np.integer) and length > 0 for length in (rows, columns)):
             raise ShapeError(f"a grid of {rows!r} x {columns!r} cells; rows and columns must be positive integers")
         size = int(rows) * int(columns)
@@ -84,9 +78,8 @@ class GridLayout:
             raise ShapeError(f"wind is {wind!r:.40}; it must be an integer for each column")
         if floors is not None and (not floors or rows % len(floors)):
             raise ShapeError(f"{len(floors)} floors in a grid of {rows} rows; all floors must have as many rows")
-        wind = None if wind is None else tuple(wind)
-        floors = None if floors is None else tuple(floors)
-        self.__dict__.update(rows=int(rows), columns=int(columns), **arrays, ground=ground, wind=wind, floors=floors)
+        wind, floors = (None if values is None else tuple(values) for values in (wind, floors))
+        self.__dict__.update(rows=int(rows), columns=int(columns), **arrays, wind=wind, floors=floors)
 
     def to_grid(self, values: NDArray[np.float64], goal: float = 0.0) -> NDArray[np.float64]:
         """Lay one number per state out on the grid; walls are NaN."""
@@ -101,13 +94,9 @@ class GridLayout:
     def __hash__(self) -> int:
         return hash((self.rows, self.columns, self.cells.tobytes(), self.goals.tobytes()))
 
-    def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a GridLayout does not change: {name!r} cannot be set; make another one")
-
     def fields(self) -> dict[str, Any]:
         """Return the arguments of the constructor as plain numbers, lists and texts."""
-        values = {name: getattr(self, name) for name in GridLayout.__annotations__}
-        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
+        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(self).items()}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return GridLayout, tuple(self.fields().values())
