@@ -18,10 +18,10 @@ from sphinx.util.docutils import SphinxDirective
 import goalward as gw
 from goalward import agents
 from goalward.formatting import plural
-from goalward.ssp.layout import grid_svg
 from goalward.worlds.base import build
 
 MOST_STATES_DRAWN = 60
+MOST_CELLS_DRAWN = 2500
 
 
 class WatchPage(SphinxDirective):
@@ -77,6 +77,31 @@ def picture(name: str, world: Any) -> str:
     else:
         drawing, size = plane_svg(world.spec), f"{world.spec.dimensions} dimensions"
     return drawing and f"<figure>{drawing}<figcaption>{name}, {size}</figcaption></figure>"
+
+
+def grid_svg(ssp: gw.SSP, colours: Sequence[str]) -> str:
+    """Draw the cells of a model in a small SVG, with start and goals; empty if it has no grid of one floor.
+
+    `colours` has the colour of each state.
+    """
+    layout = ssp.layout
+    if layout is None or layout.floors is not None or layout.rows * layout.columns > MOST_CELLS_DRAWN:
+        return ""
+
+    def drawn(cell: int, fill: str, sign: str = "") -> str:
+        row, column = divmod(int(cell), layout.columns)
+        square = f'<rect x="{column + 0.04:g}" y="{row + 0.04:g}" width=".92" height=".92" fill="{fill}"/>'
+        place = f'x="{column + 0.5:g}" y="{row + 0.78:g}" font-size=".8" text-anchor="middle" fill="#111111"'
+        return square + (f"<text {place}>{sign}</text>" if sign else "")
+
+    signs = ["○" if state == ssp.initial_state else "" for state in range(ssp.states)]
+    parts = [f'<rect width="{layout.columns}" height="{layout.rows}" fill="#595959"/>']
+    parts += [drawn(cell, fill, sign) for cell, fill, sign in zip(layout.cells, colours, signs, strict=True)]
+    parts += [drawn(cell, "#ffffff", "★") for cell in layout.goals]
+    side = min(24, 480 / layout.columns)
+    size = f'width="{side * layout.columns:g}" height="{side * layout.rows:g}"'
+    view = f'viewBox="0 0 {layout.columns} {layout.rows}"'
+    return f'<svg {size} {view} role="img" aria-label="map of the states">{"".join(parts)}</svg>'
 
 
 def graph_svg(world: gw.SSP, colours: Sequence[str]) -> str:

@@ -20,7 +20,6 @@ DIRECTIONS = ("left", "right", "up", "down")
 MOVES = ((0, -1), (0, 1), (-1, 0), (1, 0))
 """The rows down and the columns to the right that each direction goes."""
 WALL = -1
-MOST_CELLS_DRAWN = 2500
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,18 +80,8 @@ class GridLayout:
         wind, floors = (None if values is None else tuple(values) for values in (wind, floors))
         self.__dict__.update(rows=int(rows), columns=int(columns), **arrays, wind=wind, floors=floors)
 
-    def to_grid(self, values: NDArray[np.float64], goal: float = 0.0) -> NDArray[np.float64]:
-        """Lay one number per state out on the grid; walls are NaN."""
-        grid = np.full(self.rows * self.columns, np.nan)
-        grid[self.cells] = values
-        grid[self.goals] = goal
-        return grid.reshape(self.rows, self.columns)
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, GridLayout) and self.fields() == other.fields()
-
-    def __hash__(self) -> int:
-        return hash((self.rows, self.columns, self.cells.tobytes(), self.goals.tobytes()))
 
     def fields(self) -> dict[str, Any]:
         """Return the arguments of the constructor as plain numbers, lists and texts."""
@@ -103,32 +92,6 @@ class GridLayout:
 
     def __repr__(self) -> str:
         return f"GridLayout({self.rows} x {self.columns}, states={len(self.cells)}, goals={self.goals.tolist()})"
-
-
-def grid_svg(ssp: SSP, colours: Sequence[str] | None = None) -> str:
-    """Draw the cells of a model in a small SVG, with start and goals; empty if it has no grid of one floor.
-
-    `colours` has the colour of each state.
-    """
-    layout = ssp.layout
-    if layout is None or layout.floors is not None or layout.rows * layout.columns > MOST_CELLS_DRAWN:
-        return ""
-
-    def drawn(cell: int, fill: str, sign: str = "") -> str:
-        row, column = divmod(int(cell), layout.columns)
-        square = f'<rect x="{column + 0.04:g}" y="{row + 0.04:g}" width=".92" height=".92" fill="{fill}"/>'
-        place = f'x="{column + 0.5:g}" y="{row + 0.78:g}" font-size=".8" text-anchor="middle" fill="#111111"'
-        return square + (f"<text {place}>{sign}</text>" if sign else "")
-
-    fills = ["#e8e8e4"] * ssp.states if colours is None else colours
-    signs = ["○" if state == ssp.initial_state else "" for state in range(ssp.states)]
-    parts = [f'<rect width="{layout.columns}" height="{layout.rows}" fill="#595959"/>']
-    parts += [drawn(cell, fill, sign) for cell, fill, sign in zip(layout.cells, fills, signs, strict=True)]
-    parts += [drawn(cell, "#ffffff", "★") for cell in layout.goals]
-    side = min(24, 480 / layout.columns)
-    size = f'width="{side * layout.columns:g}" height="{side * layout.rows:g}"'
-    view = f'viewBox="0 0 {layout.columns} {layout.rows}"'
-    return f'<svg {size} {view} role="img" aria-label="map of the states">{"".join(parts)}</svg>'
 
 
 def state_label(ssp: SSP, state: int) -> str:

@@ -43,7 +43,7 @@ from goalward.errors import FileError, ModelError, SettingError, ShapeError, Sta
 from goalward.settings import Positive, check
 from goalward.ssp import checks
 from goalward.ssp.checks import ModelArrays, StatesAndActions
-from goalward.ssp.layout import GridLayout, grid_svg
+from goalward.ssp.layout import GridLayout
 from goalward.ssp.transitions import GOAL, Transition, dense_rows, reachable_transitions, read_transitions
 from goalward.table import ShownAsFacts
 
@@ -398,9 +398,6 @@ class SSP(StatesAndActions, ShownAsFacts):
             "initial_state": f"{self.initial_state}"
             + (f" {self.state_names[self.initial_state]!r}" if self.state_names else ""),
         }
-
-    def _repr_html_(self) -> str:
-        return grid_svg(self) + super()._repr_html_()
 
 
 FIELDS = tuple(SSP.__annotations__)
