@@ -76,9 +76,9 @@ def prove(
     if bounds.width <= tolerance:
         return bounds
     proofs: list[Proof] = []
-    proofs += [by_ratio] * reduction.has_free_rows
-    proofs += [by_elimination] * exact
-    proofs += [partial(by_propagation, exact=exact)] * patient
+    proofs += [by_ratio] if reduction.has_free_rows else []
+    proofs += [by_elimination] if exact else []
+    proofs += [partial(by_propagation, exact=exact)] if patient else []
     for proof in proofs:
         if not bounds.width <= tolerance:
             other = proof(reduction, extended, policy, tolerance)

@@ -240,9 +240,10 @@ def reached_from(graph: sparse.csr_array, start: int) -> Bools:
 
 @kernel
 def leads_to(indptr: Int64s, successors: Int32s, usable: Bools, actions: int, state: int, target: int) -> bool:
-    for row in range(state * actions, (state + 1) * actions):
+    first = uint64(state) * uint64(actions)
+    for row in range(first, first + uint64(actions)):
         if usable[row]:
-            for entry in range(indptr[row], indptr[row + 1]):
+            for entry in range(uint64(indptr[row]), uint64(indptr[row + ONE])):
                 if successors[entry] == target:
                     return True
     return False

@@ -40,6 +40,7 @@ from numpy.typing import ArrayLike
 
 from goalward.arrays import Bools, Floats, Int32s, Int64s, UInt32s
 from goalward.errors import FileError, ModelError, SettingError, ShapeError, StateError
+from goalward.progress import phase
 from goalward.settings import Positive, check
 from goalward.ssp import checks
 from goalward.ssp.checks import ModelArrays, StatesAndActions
@@ -50,6 +51,7 @@ from goalward.table import ShownAsFacts
 Name = str | int
 """Of a state or a label in a file."""
 GIVE_UP = "give up"
+HASHED_AT_ONCE = 1 << 22  # numbers
 
 
 class SSP(StatesAndActions, ShownAsFacts):
@@ -365,8 +367,11 @@ class SSP(StatesAndActions, ShownAsFacts):
         """SHA-256 of the mathematical content: the same on every machine, another for every other model."""
         give_up = "" if self.give_up is None else f" {self.give_up}"
         content = hashlib.sha256(f"goalward-ssp {self.states} {self.actions} {self.initial_state}{give_up}".encode())
-        for array in self.arrays:
-            content.update(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
+        with phase("hashing the model"):
+            for array in self.arrays:
+                numbers = array.astype(array.dtype.newbyteorder("<"), copy=False).reshape(-1)
+                for first in range(0, len(numbers), HASHED_AT_ONCE):  # Ctrl-C is answered in between
+                    content.update(numbers[first : first + HASHED_AT_ONCE])
         return content.hexdigest()
 
     def __eq__(self, other: object) -> bool:
