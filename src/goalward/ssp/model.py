@@ -371,7 +371,7 @@ class SSP(StatesAndActions, ShownAsFacts):
             for array in self.arrays:
                 numbers = array.astype(array.dtype.newbyteorder("<"), copy=False).reshape(-1)
                 for first in range(0, len(numbers), HASHED_AT_ONCE):  # Ctrl-C is answered in between
-                    content.update(numbers[first : first + HASHED_AT_ONCE])
+                    content.update(numbers[first : first + HASHED_AT_ONCE].data)
         return content.hexdigest()
 
     def __eq__(self, other: object) -> bool:
