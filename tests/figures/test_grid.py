@@ -6,7 +6,7 @@ from matplotlib.quiver import Quiver
 
 from goalward import SSP
 from goalward.errors import ShapeError
-from goalward.figures.grid import grid_figure, state_colours, ticks, value_layer
+from goalward.figures.grid import grid_figure, ticks
 from goalward.worlds import grid_map, grid_world, random_mdp, windy_grid
 
 
@@ -91,12 +91,6 @@ def test_ink_stands_out():
     figure = grid_figure(world, values, np.zeros(5, dtype=np.int64))
     inks = [text.get_color() for text in figure.axes[0].texts]
     assert inks == ["#111111", "#111111", "#ffffff", "#ffffff", "#111111"]
-
-
-def test_cells_without_a_number_are_white():
-    world = grid_world(2, 3)
-    layer = value_layer(world, None, np.ones((5, 4)), "")
-    assert (state_colours(world, layer) == 1.0).all()
 
 
 def test_ticks_are_few_and_round():

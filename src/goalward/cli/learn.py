@@ -40,7 +40,6 @@ def learn(
     save: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the agent to a file after the run.")] = None,
     resume: Annotated[Path | None, typer.Option(metavar="FILE", help="Continue with the agent in a file.")] = None,
     save_policy: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the policy to deploy.")] = None,
-    png: options.Picture = None,
     format: options.Format = "text",
 ) -> None:
     """Let an agent learn in a world, and print what it cost.
@@ -60,16 +59,11 @@ def learn(
     for path, what in ((save, "agent"), (save_policy, "policy")):
         if path is not None:
             saving.check_place(path, what)
-    if png is not None:
-        from goalward.figures.drawing import picture_file, save_figure
-        from goalward.figures.grid import run_figure
-
-        picture_file(png)
     with stop_requests() as stopped:
-        run, seconds, origin, model = run_once(
+        run, seconds, origin, _ = run_once(
             world, settings or [], agent=agent, agent_settings=agent_settings or [], episodes=episodes, seed=seed,
             max_steps=max_steps, rules=given_options(goal=goal, start=start, cost=cost, give_up_cost=give_up_cost),
-            resume=resume, keep_replay=png is not None,
+            resume=resume,
         )  # fmt: skip
     # The tables are printed even if the agent cannot be saved, for example because the disk is full.
     title = f"{run.agent.name} in {origin['world']}, seed {run.seed}"
@@ -79,9 +73,6 @@ def learn(
     if save_policy is not None:
         run.policy.save(save_policy)
         say("", f"policy saved: {save_policy}; load it with: gw.load_policy({str(save_policy)!r})", format=format)
-    if png is not None:
-        save_figure(run_figure(model, run, f"{title}: {len(run.costs):,} episodes"), [png])
-        say("", f"written: {png}", format=format)
     if save is not None:
         say("", f"saved: {save}; continue with: goalward learn --resume {save}", format=format)
     if stopped():
