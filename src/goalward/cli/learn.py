@@ -60,7 +60,7 @@ def learn(
         if path is not None:
             saving.check_place(path, what)
     with stop_requests() as stopped:
-        run, seconds, origin, _ = run_once(
+        run, seconds, origin = run_once(
             world, settings or [], agent=agent, agent_settings=agent_settings or [], episodes=episodes, seed=seed,
             max_steps=max_steps, rules=given_options(goal=goal, start=start, cost=cost, give_up_cost=give_up_cost),
             resume=resume,
@@ -161,12 +161,11 @@ def run_line(single: SingleRun) -> str:
 
 
 class SingleRun(NamedTuple):
-    """A run, its duration, the description of its agent's origin that is saved with it, and its world."""
+    """A run, its duration, and the description of its agent's origin that is saved with it."""
 
     run: Run
     seconds: float
     origin: Mapping[str, Any]
-    world: AnyWorld
 
 
 def defaults(world: AnyWorld) -> tuple[str, int]:
@@ -251,7 +250,7 @@ def run_once(
         start = time.perf_counter()
         run = learn(learner, place, episodes, seed, max_steps=max_steps, resume=resumes, **options)
         seconds = time.perf_counter() - start
-    return SingleRun(run, seconds, origin | {"episodes": origin["episodes"] + len(run.costs)}, place)
+    return SingleRun(run, seconds, origin | {"episodes": origin["episodes"] + len(run.costs)})
 
 
 def run_tables(run: Run, seconds: float, world: str, title: str = "") -> list[Table]:
