@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import typer
 
 # Importing a module registers its verbs; --help lists them in this order.
-from goalward.cli import learn, world, study, paper, installation  # noqa: F401  isort: skip
+from goalward.cli import world, learn, study, paper, installation  # noqa: F401  isort: skip
 from goalward.cli.app import app, one_line
 from goalward.errors import GoalwardError
 from goalward.files import reason

@@ -1,4 +1,4 @@
-"""The verbs about one world or one model file: solve it, describe it."""
+"""The verbs that say what there is: list worlds, agents and more; describe and solve one world or model file."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import typer
 from goalward.cli import options
 from goalward.cli.app import app, given_options, say
 from goalward.cli.app import show as show_tables
+from goalward.errors import UnknownNameError
 from goalward.formatting import number, plural
 from goalward.table import Cell, Column, Columns, Table
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from goalward.arrays import Int64s
     from goalward.planning.hardness import Hardness
     from goalward.planning.solve import Solution
+    from goalward.registry import Registry
+    from goalward.settings import Setting
     from goalward.ssp.graph import Structure
     from goalward.ssp.model import SSP
 
@@ -30,34 +33,29 @@ def read_model(world: str, settings: list[str] | None, **options: Any) -> SSP:
     return worlds.load(world, settings or (), **given_options(**options))
 
 
-@app.command()
-def solve(
-    world: options.World,
-    settings: options.Settings = None,
-    goal: options.Goal = None,
-    start: options.Start = None,
-    cost: options.Cost = None,
-    give_up_cost: options.GiveUpCost = None,
-    goal_first: Annotated[bool, typer.Option("--goal-first", help="Maximise the chance of the goal first.")] = False,
-    tolerance: Annotated[float, typer.Option(help="The relative distance between the proved bounds.")] = 1e-6,
-    limit: Annotated[int | None, typer.Option(help="How many states to print.  [default: 20; csv, json: all]")] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write values and policy as .csv.")] = None,
+@app.command("list")
+def list_things(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="agents, figures, priors, studies or worlds.")],
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show the settings of one of them.")] = None,
     format: options.Format = "text",
 ) -> None:
-    """Solve a world: optimal costs, proved bounds, best actions."""
-    from goalward.interchange.solutions import check_ending
-    from goalward.planning.solve import solve as solve_model
+    """List the agents, figures, priors, studies or worlds by name."""
+    from goalward.registry import summary
 
-    if out is not None:
-        check_ending(out)
-    ssp = read_model(world, settings, goal=goal, start=start, cost=cost, give_up_cost=give_up_cost)
-    solution = solve_model(ssp, tolerance, goal_first=goal_first)
-    if out is not None:
-        solution.save(out)
-    if limit is None:
-        limit = ssp.states if format in ("csv", "json") else 20
-    tables = [solution_facts(ssp, solution, tolerance, world), solution_table(ssp, solution, tolerance, max(limit, 0))]
-    show_tables(*tables[: 1 + (limit > 0)], format=format, written=[out])
+    if kind == "studies":
+        note, rows = f"goalward run {name or 'NAME'} --show prints one with all its defaults", studies(name)
+    elif name is not None:
+        show_tables(settings_table(registry_of(kind), name), format=format)
+        return
+    else:
+        note, rows = f"goalward list {kind} NAME shows the settings of one", []
+        for entry, thing in registry_of(kind):
+            facts = getattr(thing, "__dict__", {})
+            text = summary(thing) + f" RECOMMENDED for {facts.get('recommended')}." * bool(facts.get("recommended"))
+            rows.append({"name": entry, "description": text})
+            if kind == "agents":
+                rows[-1]["proved regret"] = facts.get("bound", "")
+    show_tables(Table(rows, name=kind, notes=[note]), format=format)
 
 
 @app.command()
@@ -100,6 +98,91 @@ def show(
 
         save_figure(grid_figure(ssp, solution.values, solution.policy, world), [png])
         say("", f"written: {png}", format=format)
+
+
+@app.command()
+def solve(
+    world: options.World,
+    settings: options.Settings = None,
+    goal: options.Goal = None,
+    start: options.Start = None,
+    cost: options.Cost = None,
+    give_up_cost: options.GiveUpCost = None,
+    goal_first: Annotated[bool, typer.Option("--goal-first", help="Maximise the chance of the goal first.")] = False,
+    tolerance: Annotated[float, typer.Option(help="The relative distance between the proved bounds.")] = 1e-6,
+    limit: Annotated[int | None, typer.Option(help="How many states to print.  [default: 20; csv, json: all]")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write values and policy as .csv.")] = None,
+    format: options.Format = "text",
+) -> None:
+    """Solve a world: optimal costs, proved bounds, best actions."""
+    from goalward.interchange.solutions import check_ending
+    from goalward.planning.solve import solve as solve_model
+
+    if out is not None:
+        check_ending(out)
+    ssp = read_model(world, settings, goal=goal, start=start, cost=cost, give_up_cost=give_up_cost)
+    solution = solve_model(ssp, tolerance, goal_first=goal_first)
+    if out is not None:
+        solution.save(out)
+    if limit is None:
+        limit = ssp.states if format in ("csv", "json") else 20
+    tables = [solution_facts(ssp, solution, tolerance, world), solution_table(ssp, solution, tolerance, max(limit, 0))]
+    show_tables(*tables[: 1 + (limit > 0)], format=format, written=[out])
+
+
+def registry_of(kind: str) -> Registry[Any]:
+    from goalward.agents.base import registry as agents
+    from goalward.beliefs.base import registry as priors
+    from goalward.figures import registry as figures
+    from goalward.worlds.base import registry as worlds
+
+    registries: dict[str, Registry[Any]] = {"agents": agents, "figures": figures, "priors": priors, "worlds": worlds}
+    if kind not in registries:
+        raise UnknownNameError("list", kind, (*registries, "studies"))
+    return registries[kind]
+
+
+def studies(name: str | None) -> list[dict[str, str]]:
+    """Return the shipped studies, or one of them, with their descriptions."""
+    from goalward.studies.study import shipped_studies
+
+    known = {spec.name: spec.description for spec in shipped_studies()}
+    if name is not None and name not in known:
+        raise UnknownNameError("study", name, known)
+    return [
+        {"name": known_name, "description": text} for known_name, text in known.items() if name in (None, known_name)
+    ]
+
+
+def settings_table(registry: Registry[Any], name: str) -> Table:
+    """Return the settings of an entry: their defaults as a command line takes them, and what is allowed."""
+    from goalward.registry import summary
+    from goalward.settings import settings_of
+
+    entry = registry.find(name)
+    thing = getattr(entry, "build", entry)  # a world is built by a function
+    needs = getattr(thing, "needs", ())
+    rows = [
+        {"setting": setting, "default": default_text(about, setting in needs), "allowed": about.allowed}
+        for setting, about in settings_of(thing).items()
+    ]
+    python_only = getattr(thing, "python_only", "")
+    notes = [f"in Python only: {python_only}"] if python_only else []
+    return Table(rows, ["setting", "default", "allowed"], "settings", f"{name}: {summary(entry)}", notes)
+
+
+def default_text(setting: Setting, from_world: bool) -> str:
+    """Write the default of a setting as a command line takes it; only the first line of a longer text."""
+    from goalward.settings import MISSING, plain
+
+    if setting.default is MISSING:
+        return "computed from the true world" if from_world else "required"
+    if setting.registry is not None and setting.default is not None:
+        # An inline table of TOML, which has no word for None.
+        values = plain(setting.default)
+        return f"{{{', '.join(f'{name} = {value!r}' for name, value in values.items() if value is not None)}}}"
+    first, _, rest = str(setting.default).partition("\n")
+    return f"{first} ..." if rest else first
 
 
 def model_facts(ssp: SSP, title: str = "") -> Table:
