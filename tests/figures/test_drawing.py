@@ -8,7 +8,7 @@ from matplotlib.colors import to_rgb
 from PIL import Image
 
 from goalward.errors import FileError, SettingError
-from goalward.figures.drawing import figure_files, new_figure, picture_file, save_figure
+from goalward.figures.drawing import figure_files, new_figure, save_figure
 from goalward.figures.styles import COLOURS, DARK_COLOURS, agent_styles, line_style
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from goalward.acting.stop_conditions import Ended
-from goalward.figures.symbols import CAUSES, cause_name
+from goalward.figures.styles import CAUSES, cause_name
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@ import pytest
 
 from goalward import SSP, GridLayout
 from goalward.errors import ShapeError
-from goalward.figures.symbols import action_marks
+from goalward.figures.styles import action_marks
 from goalward.figures.terminal_grid import grid_text, ground_text
 from goalward.ssp.layout import state_label
 from goalward.worlds import grid_map, grid_world, random_mdp, windy_grid

@@ -2,7 +2,7 @@
 
 A new condition is a flag of `Ended`, a field of `Plan` whose name starts with ``stop_``, a line in the kernels below if
 known models have to test it too, or in `TableStop` if only environments do, and its name for people in
-`goalward.figures.symbols.CAUSES`.
+`goalward.figures.styles.CAUSES`.
 """
 
 from __future__ import annotations

@@ -258,7 +258,7 @@ def run_tables(run: Run, seconds: float, world: str, title: str = "") -> list[Ta
     import numpy as np
 
     from goalward.acting.stop_conditions import Ended
-    from goalward.figures.symbols import cause_name
+    from goalward.figures.styles import cause_name
     from goalward.settings import plain
 
     # An episode in which the run was ended is not finished.

@@ -77,9 +77,9 @@ def show(
 
     ssp = read_model(world, settings, goal=goal, start=start, cost=cost, give_up_cost=give_up_cost)
     if png is not None:
-        from goalward.figures.drawing import picture_file
+        from goalward.figures.drawing import figure_files, save_figure
 
-        picture_file(png)
+        files = figure_files(png)
         terminal_grid.layout_of(ssp)
     tables = [model_facts(ssp, world), structure_facts(ssp, structure(ssp)), hardness_table(hardness(ssp))]
     show_tables(*tables, format=format)
@@ -93,11 +93,10 @@ def show(
         picture = terminal_grid.grid_text(ssp, solution.values, solution.policy, width=width)
         say("", picture or "The grid is too large to be drawn as text; --png FILE draws it as an image.")
     if png is not None:
-        from goalward.figures.drawing import save_figure
         from goalward.figures.grid import grid_figure
 
-        save_figure(grid_figure(ssp, solution.values, solution.policy, world), [png])
-        say("", f"written: {png}", format=format)
+        save_figure(grid_figure(ssp, solution.values, solution.policy, world), files)
+        say("", *(f"written: {path}" for path in files), format=format)
 
 
 @app.command()

@@ -332,7 +332,7 @@ class ContinuousTask(World[TaskSpec, ContinuousPlan]):
         ContinuousTask(2 dimensions, 5 actions, box [-1.2..0.6] x [-0.07..0.07])
         """
         # Not at the top: the built-in tasks need no Gymnasium, and its package registers worlds with it.
-        from goalward.continuous.environment_task import Facts, action_names, action_table, facts_of
+        from goalward.continuous.tasks import Facts, action_names, action_table, facts_of
         from goalward.environments.by_name import make_environment
         from goalward.environments.goal_and_cost_rules import NO_GOAL, name_of
         from goalward.environments.spaces import check_environment, checked_step, first_observation
@@ -451,3 +451,10 @@ class ContinuousSimulator:
         cut = bool(truncated) and not reached
         self.state = self.first_state() if reached or cut else state
         return Step(before, action, cost, state, reached, cut)
+
+
+def world_of(environment: Any, continuous: bool, **rules: Any) -> World[Any, Any]:
+    """Return an environment as a world, with continuous states or with a table of states and rules."""
+    from goalward.environments.environment import Environment
+
+    return ContinuousTask.from_gymnasium(environment) if continuous else Environment(environment, **rules)

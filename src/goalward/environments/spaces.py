@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
@@ -40,13 +39,6 @@ def check_environment(environment: Any) -> None:
         )
     if hasattr(environment, "num_envs"):
         raise SettingError(f"{name_of(environment)} is a vector of environments; pass a single one")
-    for layer in (environment, getattr(environment, "unwrapped", environment)):
-        try:
-            inspect.signature(layer.reset).bind(seed=0)
-        except ValueError:
-            pass  # a function without a signature
-        except TypeError as error:
-            raise SettingError(f"{name_of(environment)}.reset takes no seed ({error}); {RESET}") from None
 
 
 def first_observation(environment: Any, **seed: int) -> Any:

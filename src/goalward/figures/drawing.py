@@ -62,13 +62,7 @@ def grouped(value: float, _: float | None = None) -> str:
 
 
 def figure_files(path: Path) -> list[Path]:
-    """Return the files to write for a name: the name itself, or one file per default format if it has no ending."""
-    picture_file(path)
-    return [path] if path.suffix else [path.with_name(f"{path.name}.{ending}") for ending in FORMATS]
-
-
-def picture_file(path: Path) -> Path:
-    """Return the path of one picture; raise SettingError if its ending is not that of a format."""
+    """Return the files to write for a name, one for each format if it has no ending; SettingError for other endings."""
     check_not_folder(path)
     if path.suffix and path.suffix.removeprefix(".").lower() not in FORMATS:
         known = ", ".join(f".{ending}" for ending in FORMATS)
@@ -76,7 +70,7 @@ def picture_file(path: Path) -> Path:
             f"{path}: figures are not written as {path.suffix}; the ending must be one of {known}."
             f" Without an ending, {', '.join(FORMATS)} are written"
         )
-    return path
+    return [path] if path.suffix else [path.with_name(f"{path.name}.{ending}") for ending in FORMATS]
 
 
 def add_legend(figure: Figure, handles: Sequence[Artist]) -> None:
@@ -95,12 +89,12 @@ def add_legend(figure: Figure, handles: Sequence[Artist]) -> None:
 
 
 def save_figure(figure: Figure, files: Iterable[Path]) -> None:
-    """Write a figure to files in the formats of their endings, or as PNG without one."""
+    """Write a figure to files in the formats of their endings."""
     # The layout takes longer than the drawing and is the same for all formats.
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
     for path in files:
-        form = path.suffix.removeprefix(".").lower() or "png"
+        form = path.suffix.removeprefix(".").lower()
         undated: Any = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(form)
         file = io.BytesIO()
         with mpl.rc_context({"svg.hashsalt": "goalward", "pdf.fonttype": 42}):

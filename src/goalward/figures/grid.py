@@ -21,7 +21,7 @@ from matplotlib.ticker import MaxNLocator
 
 from goalward.arrays import Floats, Int64s
 from goalward.figures.drawing import new_figure
-from goalward.figures.symbols import action_marks
+from goalward.figures.styles import action_marks
 from goalward.figures.terminal_grid import INFINITY, LOST, ground_meanings, has_walls, layout_of
 from goalward.formatting import mathtext, number
 from goalward.ssp.layout import GridLayout

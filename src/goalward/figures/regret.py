@@ -22,8 +22,7 @@ from goalward.arrays import Floats
 from goalward.errors import SettingError
 from goalward.figures import figure
 from goalward.figures.drawing import add_legend, caveat_handles, finish_axes, new_figure
-from goalward.figures.styles import LineStyle, agent_styles
-from goalward.figures.symbols import marked
+from goalward.figures.styles import LineStyle, agent_styles, marked
 from goalward.formatting import mathtext
 from goalward.learning.run import Run
 from goalward.results.curves import Band, band_of, band_text, regime_of

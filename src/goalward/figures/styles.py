@@ -1,15 +1,19 @@
-"""The colour, the marker and the dashes of an agent: the same in every figure and every page.
+"""What agents, actions and the causes of an epoch's end look like: the same in every figure and every page.
 
-An algorithm has a fixed style. The first agent of a picture that uses an algorithm takes its style. Further agents with
+An algorithm has a fixed colour, marker and dashes, its style. The first agent of a picture that uses an algorithm takes its style. Further agents with
 the same algorithm, and agents of users, take the style that their label decides, or the next one with a colour that is
 free. Colours alone tell few lines apart, so each line has a marker and dashes as well.
 """
 
 from __future__ import annotations
 
+import string
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
+
+from goalward.acting.stop_conditions import RUN_OVER, Ended
+from goalward.ssp.model import GIVE_UP, SSP
 
 # Hues in the order of Okabe and Ito's, without the yellow and with a violet for the second blue. Each has a contrast of
 # at least 3 : 1 against the page, and the colour-blind can tell them apart.
@@ -23,6 +27,19 @@ NUMBERS = {
     "ulcvi": 0, "eb-ssp": 1, "uc-ssp": 2, "bernstein-ssp": 3, "psrl": 4, "optimal": 6,
     "tsde": 7, "psrl-episode": 8, "psrl-step": 9, "posterior-mean": 10, "uniform": 13,
 }  # fmt: skip
+ARROWS = {"left": "←", "right": "→", "up": "↑", "down": "↓", GIVE_UP: "↺"}
+CAUSES = {
+    Ended.AFTER_VISITS: "visits of a pair",
+    Ended.BEFORE_VISITS: "visits of the next pair",
+    Ended.GOALS: "goals reached",
+    Ended.STEPS: "number of steps",
+    Ended.EPISODES: "the end of the run",
+    Ended.MAX_STEPS: "the step limit",
+    Ended.STOPPED: "an interruption",
+    Ended.DEAD_END: "a dead end",
+    Ended.CUT: "the environment",
+    Ended.INFORMATION: "information doubled",
+}
 
 
 class LineStyle(NamedTuple):
@@ -77,3 +94,27 @@ def free_number(first: int, taken: list[int]) -> int:
     candidates = [line_style((first + step) % STYLES) for step in range(STYLES)]
     free = [style for style in candidates if style.number not in taken] or candidates
     return min(free, key=lambda style: (style.colour in colours) * 2 + (style.marker in markers)).number
+
+
+def marked(label: str, caveats: Mapping[str, str]) -> str:
+    """Return the label of an agent, with a mark if something must be known about its results."""
+    return f"{label} *" if label in caveats else label
+
+
+def action_marks(ssp: SSP) -> list[str]:
+    """Return one character for each action: arrows for directions and for giving up, else initials, else digits."""
+    names = [ssp.action_name(action).lower() for action in range(ssp.actions)]
+    if all(name in ARROWS for name in names):
+        return [ARROWS[name] for name in names]
+    initials = [name[:1] for name in names]
+    if len(set(initials)) == len(initials) and all(initial.isalnum() for initial in initials):
+        return initials
+    digits = string.digits + string.ascii_letters
+    return [digits[action] if action < len(digits) else "?" for action in range(ssp.actions)]
+
+
+def cause_name(ended: int) -> str:
+    """Name what ended an epoch: the conditions of its plan that held, or what ended the run if none did."""
+    flags = [flag for flag in Ended if ended & flag]
+    conditions = [flag for flag in flags if not flag & RUN_OVER]
+    return " and ".join(CAUSES[flag] for flag in conditions or flags)

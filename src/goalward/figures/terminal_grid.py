@@ -6,7 +6,7 @@ import numpy as np
 
 from goalward.arrays import Floats, Int64s
 from goalward.errors import ShapeError
-from goalward.figures.symbols import action_marks
+from goalward.figures.styles import action_marks
 from goalward.formatting import number
 from goalward.ssp.layout import GridLayout
 from goalward.ssp.model import GIVE_UP, SSP

@@ -345,7 +345,7 @@ def as_world(world: Any, continuous: bool = False) -> World[Any, Any]:
     if isinstance(world, SSP):
         return ModelWorld(world)
     # The one call downwards: bare environments are the most common world of newcomers.
-    from goalward.continuous.environment_task import world_of
+    from goalward.continuous.task import world_of
 
     return world_of(world, continuous)
 

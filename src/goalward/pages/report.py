@@ -13,8 +13,7 @@ import numpy as np
 from goalward import __version__
 from goalward.acting.stop_conditions import Ended
 from goalward.errors import FileError, SettingError
-from goalward.figures.styles import agent_styles
-from goalward.figures.symbols import CAUSES
+from goalward.figures.styles import CAUSES, agent_styles
 from goalward.pages.page import Block, Page
 from goalward.results.curves import band, band_text, regime_of
 from goalward.results.measures import CURVES

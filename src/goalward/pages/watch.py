@@ -13,8 +13,7 @@ from goalward.acting.contract import Task
 from goalward.agents.optimistic.common import Optimist
 from goalward.arrays import Floats, Int64s
 from goalward.errors import SettingError
-from goalward.figures.styles import LineStyle, agent_styles
-from goalward.figures.symbols import action_marks
+from goalward.figures.styles import LineStyle, action_marks, agent_styles
 from goalward.learning.regret import optimum
 from goalward.learning.replay import MOST_MODEL_NUMBERS, Frame, Replay
 from goalward.learning.run import Run

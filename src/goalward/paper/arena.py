@@ -19,7 +19,7 @@ import numpy as np
 
 from goalward.agents.base import registry
 from goalward.errors import TheoryError
-from goalward.figures.symbols import marked
+from goalward.figures.styles import marked
 from goalward.formatting import number
 from goalward.paper.ratios import Overall, Ratio, Ratios, Scale
 from goalward.planning.solve import solve_all

@@ -140,7 +140,7 @@ def with_rules(name: str, world: Any, **rules: Any) -> AnyWorld:
     if isinstance(world, SSP) and rules.keys() == {"give_up_cost"}:
         return world.with_give_up(rules["give_up_cost"])
     if not isinstance(world, SSP | acting.World):
-        from goalward.continuous.environment_task import world_of
+        from goalward.continuous.task import world_of
 
         space: Any = getattr(world, "observation_space", None)
         return world_of(world, type(space).__name__ == "Box" and space.dtype.kind == "f" and not rules, **rules)
