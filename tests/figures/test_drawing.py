@@ -5,7 +5,6 @@ from importlib import resources
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
-from PIL import Image
 
 from goalward.errors import FileError, SettingError
 from goalward.figures.drawing import figure_files, new_figure, save_figure
@@ -91,14 +90,6 @@ def test_a_picture_has_the_format_of_its_ending(tmp_path, figure):
     for name, magic in (("x.pdf", b"%PDF"), ("x.svg", b"<?xml"), ("x.PNG", b"\x89PNG")):
         save_figure(figure, [tmp_path / name])
         assert (tmp_path / name).read_bytes().startswith(magic)
-    with pytest.raises(SettingError, match=r"x\.bmp: figures are not written as \.bmp"):
-        picture_file(tmp_path / "x.bmp")
-
-
-def test_the_file_is_a_png_without_an_ending(tmp_path, figure):
-    save_figure(figure, [tmp_path / "picture"])
-    with Image.open(tmp_path / "picture") as image:
-        assert (image.format, image.size) == ("PNG", (300, 150))
 
 
 def test_files_that_cannot_be_written(tmp_path, figure):

@@ -5,10 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import click
 import typer
 
+from goalward.errors import UnknownNameError
 from goalward.table import FORMATS
+
+
+def checked_format(name: str) -> str:
+    """Return the name of a format; raise UnknownNameError if there is none of this name."""
+    if name not in FORMATS:
+        raise UnknownNameError("format", name, FORMATS)
+    return name
+
 
 WORLD_HELP = (
     "A world (goalward list worlds), a Gymnasium id (Taxi-v4), a function in a file (my_env.py:make_env), a model file"
@@ -69,7 +77,8 @@ Format = Annotated[
     str,
     typer.Option(
         "--format",
-        click_type=click.Choice(FORMATS),
+        metavar="|".join(FORMATS),
+        callback=checked_format,
         help="How to print: csv is the main table; csv and json have all digits, infinite numbers are null in json.",
     ),
 ]

@@ -177,12 +177,8 @@ def wrappers(environment: Any) -> Iterator[Any]:
 
 
 def is_passive(layer: Any) -> bool:
-    known = in_gymnasium(type(layer)) and type(layer).__name__ in PASSIVE
-    return (
-        known
-        and layer.observation_space == layer.env.observation_space
-        and layer.action_space == layer.env.action_space
-    )
+    same_spaces = (layer.observation_space, layer.action_space) == (layer.env.observation_space, layer.env.action_space)
+    return same_spaces and in_gymnasium(type(layer)) and type(layer).__name__ in PASSIVE
 
 
 def in_gymnasium(kind: type) -> bool:

@@ -1,8 +1,8 @@
 """What agents, actions and the causes of an epoch's end look like: the same in every figure and every page.
 
-An algorithm has a fixed colour, marker and dashes, its style. The first agent of a picture that uses an algorithm takes its style. Further agents with
-the same algorithm, and agents of users, take the style that their label decides, or the next one with a colour that is
-free. Colours alone tell few lines apart, so each line has a marker and dashes as well.
+An algorithm has a fixed style: a colour, a marker and dashes. The first agent of a picture that uses an algorithm takes
+its style. Further agents with the same algorithm, and agents of users, take the style that their label decides, or the
+next one with a colour that is free. Colours alone tell few lines apart, so each line has a marker and dashes as well.
 """
 
 from __future__ import annotations
