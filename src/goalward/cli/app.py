@@ -90,9 +90,9 @@ def show(*tables: Table, format: str, written: Iterable[Path | None] = ()) -> No
         say("", *files, format=format)
 
 
-def show_if(wanted: bool, path: Path) -> None:
+def show_if(wanted: bool, address: str) -> None:
     """Show a page in a browser if that is wanted."""
-    from goalward.pages.page import show_file
+    import webbrowser
 
-    if wanted and not show_file(path):
-        say("no browser was found; open the file in one")
+    if wanted and not webbrowser.open(address):
+        say(f"no browser was found; open {address} in one")

@@ -138,7 +138,7 @@ def watch(
             watch_live(
                 {label: partial(run_agent, index) for index, label in enumerate(labels)},
                 model, Path(world).name,
-                seed=seed, episodes=episodes, delay=delay, show=show_page, stopped=stopped, say=say,
+                seed=seed, episodes=episodes, delay=delay, show=partial(show_if, show_page), stopped=stopped, say=say,
             )  # fmt: skip
         return
     with stop_requests() as stopped:
@@ -148,7 +148,7 @@ def watch(
         page = make_page(*(single.run for single in runs), world=Path(world).name)
         path = page.save(out)
     say(*map(run_line, runs), f"written: {path}")
-    show_if(show_page, path)
+    show_if(show_page, path.resolve().as_uri())
     if stopped():
         raise typer.Exit(128 + received())
 

@@ -295,7 +295,7 @@ def report(
     ]
     say_choice(Store.open(folder), study)
     say(*problems, f"written: {path}")
-    show_if(show_page, path)
+    show_if(show_page, path.resolve().as_uri())
 
 
 @app.command()

@@ -26,13 +26,6 @@ if TYPE_CHECKING:
     from goalward.ssp.model import SSP
 
 
-def read_model(world: str, settings: list[str] | None, **options: Any) -> SSP:
-    """Return the model of a world, of an environment's table or of a file."""
-    from goalward import worlds
-
-    return worlds.load(world, settings or (), **given_options(**options))
-
-
 @app.command("list")
 def list_things(
     kind: Annotated[str, typer.Argument(metavar="KIND", help="agents, figures, priors, studies or worlds.")],
@@ -70,12 +63,14 @@ def show(
     format: options.Format = "text",
 ) -> None:
     """Describe a world: structure, hardness, picture."""
+    from goalward import worlds
     from goalward.figures import terminal_grid
     from goalward.planning.hardness import hardness
     from goalward.planning.solve import solve_all
     from goalward.ssp.graph import structure
 
-    ssp = read_model(world, settings, goal=goal, start=start, cost=cost, give_up_cost=give_up_cost)
+    rules = given_options(goal=goal, start=start, cost=cost, give_up_cost=give_up_cost)
+    ssp = worlds.load(world, settings or (), **rules)
     if png is not None:
         from goalward.figures.drawing import figure_files, save_figure
 
@@ -114,12 +109,14 @@ def solve(
     format: options.Format = "text",
 ) -> None:
     """Solve a world: optimal costs, proved bounds, best actions."""
+    from goalward import worlds
     from goalward.interchange.solutions import check_ending
     from goalward.planning.solve import solve as solve_model
 
     if out is not None:
         check_ending(out)
-    ssp = read_model(world, settings, goal=goal, start=start, cost=cost, give_up_cost=give_up_cost)
+    rules = given_options(goal=goal, start=start, cost=cost, give_up_cost=give_up_cost)
+    ssp = worlds.load(world, settings or (), **rules)
     solution = solve_model(ssp, tolerance, goal_first=goal_first)
     if out is not None:
         solution.save(out)

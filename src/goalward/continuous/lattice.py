@@ -70,6 +70,7 @@ class Lattice:
         self.points: Floats = np.ascontiguousarray(points[~inside])
         self.state_of: Int32s = np.full(len(points), len(self.points), dtype=np.int32)
         self.state_of[~inside] = np.arange(len(self.points))
+        self.arrays = LatticeArrays(low, self.spacing, self.nodes, self.periodic, self.state_of)
 
     def nearest(self, points: Floats) -> Bools:
         """Return which nodes, those of the goal included, are the nearest to one of some points."""
@@ -77,10 +78,6 @@ class Lattice:
         marked: Bools = np.zeros(self.nodes, dtype=np.bool_)
         marked[tuple(np.where(self.periodic, node % self.nodes, np.clip(node, 0, self.nodes - 1)).T)] = True
         return marked.ravel()
-
-    @property
-    def arrays(self) -> LatticeArrays:
-        return LatticeArrays(self.task.low, self.spacing, self.nodes, self.periodic, self.state_of)
 
     def model(self, successors: Floats, costs: Floats, give_up: float) -> SSP:
         """Return the SSP of a model with costs ``[S, A]``.

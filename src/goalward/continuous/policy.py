@@ -93,14 +93,10 @@ class LatticePolicy(FrozenPolicy):
         return bool(self._seen[tuple(nearest)])
 
     def plan(self, world: World[Any, Any]) -> ContinuousPlan:
-        task, box = world.task(1), (self.low, self.high, self.encoding.actions)
-        same = isinstance(task, TaskSpec) and (task.low, task.high, task.encoding.actions)
-        if not same or not all(map(np.array_equal, same, box)):
-            raise SettingError(
-                f"the policy is for the box {self.low.tolist()} to {self.high.tolist()} and the actions"
-                f" {self.encoding.actions.tolist()}, and {world} is not such a task; evaluate it in the task it was"
-                " learnt in"
-            )
+        task: Any = world.task(1)
+        same = isinstance(task, TaskSpec) and np.array_equal((task.low, task.high), (self.low, self.high))
+        if not same or not np.array_equal(task.encoding.actions, self.encoding.actions):
+            raise SettingError(f"{world} has another box or other actions than the task in which the policy was learnt")
         return ContinuousPlan(Deployed(self), Stop())
 
     def to_state(self) -> dict[str, Any]:

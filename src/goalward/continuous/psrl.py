@@ -268,13 +268,10 @@ class InformationStop(Stop[Floats]):
 
     def after(self, step: Step[Floats]) -> int:
         self.goals -= step.reached
-        ended = int(Ended.INFORMATION) if self.has_doubled(step.state, step.action) else 0
-        return ended | int(Ended.GOALS) if step.reached and self.goals <= 0 else ended
-
-    def has_doubled(self, state: Floats, action: int) -> bool:
-        """Add a step; return whether the determinant of its action has doubled since the plan was made."""
+        action = step.action
         if action not in self.inverses:
             self.inverses[action] = self.belief.inverses[action].copy()
-        phi = self.belief.features(state[np.newaxis])[0]
+        phi = self.belief.features(step.state[np.newaxis])[0]
         self.gains[action] += math.log1p(update_inverse(self.inverses[action], phi, self.room))
-        return bool(self.gains[action] >= math.log(2.0))
+        ended = int(Ended.INFORMATION) if self.gains[action] >= math.log(2.0) else 0
+        return ended | int(Ended.GOALS) if step.reached and self.goals <= 0 else ended

@@ -42,14 +42,12 @@ from goalward.environments import goal_and_cost_rules as rules
 from goalward.environments.goal_and_cost_rules import Outcome, name_of
 from goalward.environments.spaces import check_environment, checked_step, encoding_of, first_observation
 from goalward.environments.tables import costs_of, has_table, read_table, start_states, table_model
-from goalward.errors import CostError, EndlessRunError, SettingError
+from goalward.errors import CostError, EndlessRunError
 from goalward.settings import Positive, check
 from goalward.ssp.model import SSP
 
 PATIENCE = 1_000_000
 """Steps after which a run without a limit that has never reached the goal is an error."""
-FIRST_EPISODES = 10
-"""Episodes in which a step without a reward must appear, unless the cost of steps was named."""
 RESETS = 10
 """Resets with different seeds that must agree before episodes are taken to start in one state."""
 new: Any = tuple.__new__
@@ -159,7 +157,6 @@ class EnvironmentSimulator:
         self.patience: Any = None if limited else PATIENCE  # steps left before the first goal
         self.state, self.stuck = -1, False
         self.observation: Any = None
-        self.first_episodes = FIRST_EPISODES if world.cost == rules.cost_rule(None) else 0  # left to be checked
         task = world.known
         self.actions, self.goal = task.actions, task.goal
         self.raw_actions = [self.encoding.action(number) for number in range(self.encoding.actions)]
@@ -191,8 +188,6 @@ class EnvironmentSimulator:
         cost, reached = world.cost.cost(outcome), bool(world.goal.reached(outcome))
         cut = bool(truncated) and not terminated and not reached
         lost = bool(terminated) and not reached and world.model is None
-        if self.first_episodes:
-            self.check_rewards(outcome, bool(reached or terminated or truncated))
         if reached:
             successor, self.patience = self.goal, None
         elif lost and world.ended is not None:
@@ -236,16 +231,6 @@ class EnvironmentSimulator:
             f" {outcome.state!r}, reward {outcome.reward}; the goal is {self.world.goal}. Use Environment(environment,"
             " give_up_cost=...), which makes such an end a restart at that cost, or another rule as goal=..."
         )
-
-    def check_rewards(self, outcome: Outcome, over: bool) -> None:
-        """Raise SettingError if every step of the first episodes is rewarded, as in tasks without a goal."""
-        self.first_episodes = 0 if outcome.gain <= 0.0 else self.first_episodes - over
-        if outcome.gain > 0.0 and not self.first_episodes:
-            raise SettingError(
-                f"{name_of(self.environment)} rewarded every step of its first {FIRST_EPISODES} episodes."
-                f" {rules.NO_GOAL}. If its goal really is {self.world.goal}, pass cost=1.0 to learn the shortest way"
-                " there"
-            )
 
 
 def with_restarts(task: Task, cost: float, start: int | None) -> Task:

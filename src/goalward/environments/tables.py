@@ -76,8 +76,6 @@ def to_gymnasium(ssp: SSP) -> Any:
     """
     from goalward.environments.world_env import WorldEnv
 
-    if not isinstance(ssp, SSP):
-        raise SettingError(f"ssp is {ssp!r}; it must be an SSP, such as gw.worlds.make('grid-world')")
     return WorldEnv(ssp)
 
 

@@ -22,7 +22,7 @@ from gymnasium import spaces
 
 from goalward.acting.model_world import draw_successor, dynamics
 from goalward.arrays import Bools
-from goalward.errors import PolicyError, SettingError
+from goalward.errors import PolicyError
 from goalward.registry import summary
 from goalward.ssp.graph import can_reach_goal
 from goalward.ssp.model import SSP
@@ -50,8 +50,6 @@ class WorldEnv(gymnasium.Env[Any, Any]):
     """
 
     def __init__(self, world: str | SSP, **settings: Any):
-        if isinstance(world, SSP) and settings:
-            raise SettingError(f"a model has no settings; leave {', '.join(settings)} out")
         self.ssp = world if isinstance(world, SSP) else make(world, **settings)
         self.observation_space = spaces.Discrete(self.ssp.states + 1)
         self.action_space = spaces.Discrete(self.ssp.actions)

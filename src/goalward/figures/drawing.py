@@ -45,7 +45,7 @@ def new_figure(width: float, height: float) -> Figure:
 def finish_axes(axes: Axes) -> None:
     """Remove the upper and the right edge, draw a faint grid, and group the digits of large numbers."""
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(grouped)
+        axis.set_major_formatter("{x:,.10g}")
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(color="#dddddd", linewidth=0.6)
     axes.set_axisbelow(True)
@@ -54,11 +54,6 @@ def finish_axes(axes: Axes) -> None:
 def caveat_handles(caveats: Mapping[str, str]) -> list[Line2D]:
     """Return the legend entries that explain the asterisks at the agents' names."""
     return [Line2D([], [], linestyle="none", label=mathtext(f"* {text}")) for text in dict.fromkeys(caveats.values())]
-
-
-def grouped(value: float, _: float | None = None) -> str:
-    """Write the number at a tick with grouped thousands. A function of the module, so that figures can be pickled."""
-    return f"{value:,.10g}"
 
 
 def figure_files(path: Path) -> list[Path]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import threading
 import time
-import webbrowser
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import wraps
@@ -200,15 +199,15 @@ def watch_live(
     seed: int,
     episodes: int,
     delay: float,
-    show: bool,
+    show: Callable[[str], None],
     stopped: Callable[[], int],
     say: Callable[..., None],
 ) -> None:
     """Learn while a page shows it; serve the page until the user interrupts.
 
     `runs` has, for each agent by its label, a function that learns. It is called in a thread, with ``keep_replay``, a
-    recorder, and ``watch``, which returns False to end the run. `delay` seconds pass at each epoch. `stopped` returns
-    the number of a signal that has arrived, otherwise 0.
+    recorder, and ``watch``, which returns False to end the run. `delay` seconds pass at each epoch. `show` gets the
+    address of the page. `stopped` returns the number of a signal that has arrived, otherwise 0.
     """
     recorders = {label: LiveRecorder(delay) for label in runs}
     errors: list[BaseException] = []
@@ -232,8 +231,7 @@ def watch_live(
             raise errors[0]
         server.thread.start()
         say(f"serving {server.url} on this machine only; Ctrl-C ends it")
-        if show and not webbrowser.open(server.url):
-            say("no browser was found; open the address in one")
+        show(server.url)
         while not stopped():
             if not any(thread.is_alive() for thread in threads) and not server.over.is_set():
                 if errors:

@@ -14,7 +14,6 @@ import html
 import json
 import posixpath
 import re
-import webbrowser
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -125,11 +124,6 @@ class Page:
 
     def __repr__(self) -> str:
         return f"Page({self.title!r}; save(path) writes it)"
-
-
-def show_file(path: Path) -> bool:
-    """Show a page in a browser; return whether there is one."""
-    return webbrowser.open(path.resolve().as_uri())
 
 
 def check_page_path(path: Path) -> Path:

@@ -3,8 +3,7 @@
 The page draws planes: pairs of coordinates. A task of two dimensions has one plane, one of m has m (m - 1) / 2, and on
 a line the second axis is the time. On each plane there are
 
-    the values      of the plans, at the points where the plan gives them; in more than two dimensions their mean over
-                    the points that differ in the other coordinates alone
+    the values      of the plans, at the points where the plan gives them, in tasks of at most two dimensions
     the goal set    where some point with these two coordinates lies in it
     the steps       of every episode
 
@@ -22,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from goalward import __version__
-from goalward.arrays import Floats, Int64s
+from goalward.arrays import Int64s
 from goalward.continuous.task import ContinuousPlan, TaskSpec
 from goalward.figures.styles import LineStyle, agent_styles
 from goalward.learning.run import Run
@@ -54,7 +53,7 @@ def plane_document(block: Block, world_name: str, runs: Mapping[str, Run]) -> di
             "actions": list(task.action_names),
         },
         "planes": [{"axes": list(plane), "goal": goal_document(block, task, plane)} for plane in planes],
-        "agents": [agent_document(block, label, styles[label], run, planes, room) for label, run in runs.items()],
+        "agents": [agent_document(block, label, styles[label], run, room) for label, run in runs.items()],
     }
 
 
@@ -76,16 +75,14 @@ def goal_document(block: Block, task: TaskSpec, plane: tuple[int, ...]) -> dict[
     return {"size": size, "inside": block.put(inside.ravel(), "u1")}
 
 
-def agent_document(
-    block: Block, label: str, style: LineStyle, run: Run, planes: Sequence[tuple[int, ...]], room: int
-) -> dict[str, Any]:
+def agent_document(block: Block, label: str, style: LineStyle, run: Run, room: int) -> dict[str, Any]:
     """Return one agent: its look, its settings, its episodes and the values of its plans."""
     return agent_facts(label, style, run.agent, run.truncation) | {
         "steps": block.put(run.steps, "u4"),
         "costs": block.put(run.costs, "f8"),
         "epochStarts": block.put(run.epochs.start_step, "u4"),
         "path": path_document(block, run),
-        "values": values_document(block, run.plans or (), planes, room),
+        "values": values_document(block, run.plans or (), room),
     }
 
 
@@ -119,34 +116,17 @@ def path_document(block: Block, run: Run) -> dict[str, Any]:
     }
 
 
-def values_document(
-    block: Block, plans: Sequence[ContinuousPlan], planes: Sequence[tuple[int, ...]], room: int
-) -> dict[str, Any] | None:
-    """Return the values of every n-th plan on each plane, with the smallest n that fits; None if plans have none."""
+def values_document(block: Block, plans: Sequence[ContinuousPlan], room: int) -> dict[str, Any] | None:
+    """Return the values of every n-th plan, with the smallest n that fits; None if no plane can show them."""
     points = plans[0].points if plans else None
-    if points is None or any(plan.values is None or plan.points is not points for plan in plans):
+    if points is None or points.shape[1] > 2 or any(plan.values is None or plan.points is not points for plan in plans):
         return None
     axes, indices = zip(*(np.unique(column, return_inverse=True) for column in points.T), strict=True)
     shape = [len(axis) for axis in axes]
     if math.prod(shape) > 4 * len(points):  # they form no grid
         return None
-    size = sum(math.prod(shape[axis] for axis in plane) for plane in planes)
-    every = max(1, math.ceil(len(plans) * size / room))
-    shown = [on_planes(plan, shape, indices, planes) for plan in plans[::every]]
-    return {
-        "every": every,
-        "axes": [axis.tolist() for axis in axes],
-        "planes": [block.put(np.stack([frame[i] for frame in shown]), "f4") for i in range(len(planes))],
-    }
-
-
-def on_planes(
-    plan: ContinuousPlan, shape: Sequence[int], indices: tuple[Int64s, ...], planes: Sequence[tuple[int, ...]]
-) -> list[Floats]:
-    """Return the mean of a plan's values on each plane; NaN where it has none, as in the goal set."""
-    values = np.full(shape, np.nan)
-    values[indices] = plan.values
-    known = np.isfinite(values)
-    hidden = [tuple(axis for axis in range(len(shape)) if axis not in plane) for plane in planes]
-    with np.errstate(invalid="ignore"):
-        return [(values.sum(axis=axes, where=known) / known.sum(axis=axes)).ravel() for axes in hidden]
+    every = max(1, math.ceil(len(plans) * math.prod(shape) / room))
+    frames = np.full((len(plans[::every]), *shape), np.nan)  # NaN stays in the goal set
+    for frame, plan in zip(frames, plans[::every], strict=True):
+        frame[indices] = plan.values
+    return {"every": every, "axes": [axis.tolist() for axis in axes], "planes": [block.put(frames, "f4")]}

@@ -104,11 +104,11 @@ class PlanesPage extends AgentsPage {
 
   notesOf(track) {
     const notes = [];
-    if (!track.values) notes.push(`The plans of ${track.label} carry no values to draw.`);
+    if (!track.values) notes.push(`The plans of ${track.label} have no values that a plane could show.`);
     else if (track.values.every > 1) notes.push(`The values of ${track.label} are on this page for one of ${whole(track.values.every)} epochs; those of the last one before are shown.`);
     const every = largest(track.path.every, 1);
     if (every > 1) notes.push(`Of long episodes of ${track.label}, the page has one of up to ${whole(every)} steps.`);
-    if (track === this.tracks.at(-1) && this.data.task.low.length > 2) notes.push("A plane shows two of the coordinates: values are means over the others, and the goal is where some point with these two lies in it.");
+    if (track === this.tracks.at(-1) && this.data.task.low.length > 2) notes.push("A plane shows two of the coordinates; the goal is where some point with these two lies in it.");
     return notes;
   }
 
