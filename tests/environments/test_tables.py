@@ -156,8 +156,6 @@ class TestRules:
         (Corridor(P={2: {0: [(0.9, 2, 5.0, True)], 1: []}}), {"goal": 5.0}, gw.errors.ProbabilityError, "sum to 0.9"),
         (gymnasium.make("CartPole-v1"), {"goal": "terminated"}, SettingError, "CartPole-v1 shows no table of"),
         ("NoSuchLake-v1", {}, UnknownNameError, "no Gymnasium environment .*is called 'NoSuchLake-v1'"),
-        (gw.worlds.grid_world(), {}, SettingError, "it must be a Gymnasium environment"),
-        (7, {}, SettingError, "env is 7; it must be a Gymnasium environment or its id"),
     ],
 )
 def test_bad_input(env: Any, options: dict[str, Any], error: type[Exception], message: str) -> None:

@@ -158,12 +158,12 @@ def working_notes(present: Sequence[dict[str, Any]]) -> list[str]:
     """Say which processes make runs in a folder now, and which of them may have been killed."""
     from goalward.studies.presence import LATE_SECONDS
 
-    processes = [facts for facts in present if facts["age"] <= LATE_SECONDS]
+    late = [facts for facts in present if facts["age"] > LATE_SECONDS]
     notes = [
         f"the entry of {facts.get('host')} was last renewed {duration(facts['age'])} ago; was its process killed?"
-        for facts in present
-        if facts["age"] > LATE_SECONDS
+        for facts in late
     ]
+    processes = [facts for facts in present if facts not in late]
     if not processes:
         return notes
     hosts = Counter(str(facts.get("host")) for facts in processes)

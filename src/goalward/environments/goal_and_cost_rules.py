@@ -25,14 +25,13 @@ Wrappers
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from goalward.errors import CostError, SettingError, UnknownNameError
 from goalward.settings import NotNegative, check
 
-T = TypeVar("T")
 PASSIVE = {
     "Wrapper", "OrderEnforcing", "PassiveEnvChecker", "TimeLimit", "RecordEpisodeStatistics", "RecordVideo",
     "RenderCollection", "HumanRendering", "AddWhiteNoise", "ObstructView",
@@ -112,8 +111,10 @@ def goal_rule(rule: object, environment: Any) -> GoalRule:
         )
     if callable(rule):
         return GoalRule(rule, "where the function passed as goal says so")
+    if rule == "terminated":
+        return ENDS
     if isinstance(rule, str):
-        return named("rule for goals", rule, {"terminated": ENDS})
+        raise UnknownNameError("rule for goals", rule, ["terminated"])
     least = check("goal", rule, float, ", the least reward at the goal; or 'terminated'")
     return GoalRule(lambda outcome: outcome.gain >= least, f"a reward of at least {least:g}")
 
@@ -122,22 +123,14 @@ def cost_rule(rule: object) -> CostRule:
     """Return the rule for costs, by default the penalty."""
     if callable(rule):
         return CostRule(rule)
-    if isinstance(rule, str | None):
-        return CostRule(
-            named("rule for costs", rule or "penalty", {"penalty": penalty, "reward": lambda outcome: -outcome.gain})
-        )
+    if rule is None or rule == "penalty":
+        return CostRule(lambda outcome: 1.0 if outcome.gain >= 0.0 else -outcome.gain)
+    if rule == "reward":
+        return CostRule(lambda outcome: -outcome.gain)
+    if isinstance(rule, str):
+        raise UnknownNameError("rule for costs", rule, ["penalty", "reward"])
     fixed = check("cost", rule, NotNegative, ", what every step costs; or 'penalty', 'reward'")
     return CostRule(lambda outcome: fixed, fixed)
-
-
-def named(kind: str, name: str, rules: dict[str, T]) -> T:
-    if name not in rules:
-        raise UnknownNameError(kind, name, rules)
-    return rules[name]
-
-
-def penalty(outcome: Outcome) -> float:
-    return 1.0 if outcome.gain >= 0.0 else -outcome.gain
 
 
 def known_goal(environment: Any) -> GoalRule | None:

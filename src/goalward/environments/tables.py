@@ -54,8 +54,6 @@ def from_gymnasium(env: Any, *, goal: Any = None, cost: Any = None) -> SSP:
     array([ 5,  7, 11, 12])
     """
     environment = make_environment(env) if isinstance(env, str) else env
-    if not hasattr(environment, "unwrapped"):
-        raise SettingError(f"env is {env!r}; it must be a Gymnasium environment or its id, such as 'FrozenLake-v1'")
     wrapper, bare = changing_wrapper(environment), environment.unwrapped
     if wrapper is not None and (hasattr(bare, "P") or hasattr(bare, "ssp")):
         raise SettingError(
