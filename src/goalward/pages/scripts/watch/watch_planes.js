@@ -72,7 +72,8 @@ class PlanesPage extends AgentsPage {
     this.tracks = data.agents.map((agent) => new Track(agent, data.task.low.length));
     const far = this.tracks.map(({ steps }) => largest(steps, 1) / Math.max(steps.reduce((one, other) => Math.min(one, other), Infinity), 1));
     this.planes = [];
-    this.begin({ episode: 1, step: 0, layer: this.tracks.some((track) => track.values) ? "value" : "visits", plane: 0, axes: Math.max(...far) > 12 ? "log" : "linear", speed: "100" });
+    this.layerNames = Object.keys(PLANE_LAYERS).filter((name) => name !== "value" || this.tracks.some((track) => track.values));
+    this.begin({ episode: 1, step: 0, layer: this.layerNames[0], plane: 0, axes: Math.max(...far) > 12 ? "log" : "linear", speed: "100" });
   }
 
   get agents() {
@@ -120,7 +121,7 @@ class PlanesPage extends AgentsPage {
     this.label = el("output", { class: "epoch-label" });
     this.stepSlider = slider("step", () => this.moveTo(Number(this.stepSlider.value)));
     this.stepLabel = el("output", { class: "epoch-label" });
-    this.layers = choices("layer", Object.entries(PLANE_LAYERS).map(([name, [text, title]]) => [name, text, title]), (layer) => this.setLayer(layer));
+    this.layers = choices("layer", this.layerNames.map((name) => [name, ...PLANE_LAYERS[name]]), (layer) => this.setLayer(layer));
     this.planeChoice = el("select", { "aria-label": "coordinates", hidden: planes.length < 2, onchange: () => { this.address.set({ plane: this.planeChoice.value }); this.draw(); } },
       planes.map(({ axes }, place) => el("option", { value: place }, axes.map((axis) => task.coordinates[axis]).join(" × "))));
     return el("div", { class: "controls" },
@@ -151,7 +152,7 @@ class PlanesPage extends AgentsPage {
 
   readView() {
     const { view } = this;
-    if (!(view.layer in PLANE_LAYERS)) view.layer = "value";
+    if (!this.layerNames.includes(view.layer)) [view.layer] = this.layerNames;
     this.readSpeed();
     if (!this.data.planes[Number(view.plane)]) view.plane = 0;
     this.planeChoice.value = view.plane;
@@ -164,7 +165,7 @@ class PlanesPage extends AgentsPage {
     const move = (by) => () => !event.target.matches("input[type=range]") && (event.shiftKey ? this.moveTo(this.step + 10 * by) : this.go(this.episode + by));
     return {
       ...this.playKeys(event), ArrowLeft: move(-1), ArrowRight: move(1), Home: move(-Infinity), End: move(Infinity),
-      ...Object.fromEntries(Object.keys(PLANE_LAYERS).map((layer, place) => [place + 1, () => this.setLayer(layer)])),
+      ...Object.fromEntries(this.layerNames.map((layer, place) => [place + 1, () => this.setLayer(layer)])),
     };
   }
 
