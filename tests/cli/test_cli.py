@@ -204,7 +204,7 @@ def test_list_worlds(run):
 
 
 def test_list_describes_one_thing(run):
-    assert "axes        linear" in run("list", "figures", "regret")[1]
+    assert "axes      linear" in run("list", "figures", "regret")[1]
     _, out, _ = run("list", "studies", "arena")
     assert "goalward run arena --show" in out
     for kind in ("agents", "figures", "priors", "studies", "worlds"):

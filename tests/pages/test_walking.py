@@ -486,7 +486,8 @@ def test_taxi_is_a_map_with_a_floor_for_each_errand(visit, tmp_path):
     assert floors[1:] == [*reached, "before the first step", "passenger delivered"]
     walked = run.trajectory
     for step in range(60):
-        page.keyboard.press(".")
+        if step:  # the page opens after the first step, because the start has no place on the map
+            page.keyboard.press(".")
         state = walked.next_states[step]
         if state == world.goal:
             break

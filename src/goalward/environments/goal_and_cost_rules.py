@@ -36,7 +36,7 @@ PASSIVE = {
     "Wrapper", "OrderEnforcing", "PassiveEnvChecker", "TimeLimit", "RecordEpisodeStatistics", "RecordVideo",
     "RenderCollection", "HumanRendering", "AddWhiteNoise", "ObstructView",
 }  # fmt: skip
-"""Wrappers of Gymnasium that pass on what `step` and `reset` return; a time limit truncates, which is not an end."""
+"""Classes of Gymnasium whose `step` and `reset` pass on what they get; a time limit truncates, which is not an end."""
 NO_GOAL = "goalward learns to reach a goal at the least cost; it cannot learn to go on for long, as in CartPole"
 
 
@@ -143,8 +143,8 @@ def known_goal(environment: Any) -> GoalRule | None:
         where = (lambda outcome: int(bare.s)) if changing_wrapper(environment) else lambda outcome: outcome.next_state
         return GoalRule(lambda outcome: where(outcome) in goals, "the cells G of the map")
     if name in ("CliffWalkingEnv", "TaxiEnv", "MountainCarEnv", "AcrobotEnv"):
-        # Unless a wrapper of somebody else's may end an episode.
-        return ENDS if all(in_gymnasium(type(layer)) for layer in wrappers(environment)) else None
+        # Unless a wrapper can end an episode: its steps do not pass through Gymnasium's own classes alone.
+        return ENDS if all(in_gymnasium(definer(layer, "step")) for layer in wrappers(environment)) else None
     if hasattr(bare, "ssp"):
         return GoalRule(lambda outcome: outcome.terminated and outcome.info.get("goal", True), "the goal of the model")
     return None if hasattr(environment, "observation_space") else ENDS
@@ -170,8 +170,15 @@ def wrappers(environment: Any) -> Iterator[Any]:
 
 
 def is_passive(layer: Any) -> bool:
-    same_spaces = (layer.observation_space, layer.action_space) == (layer.env.observation_space, layer.env.action_space)
-    return same_spaces and in_gymnasium(type(layer)) and type(layer).__name__ in PASSIVE
+    definers = [definer(layer, method) for method in ("step", "reset")]
+    return all(in_gymnasium(kind) and kind.__name__ in PASSIVE for kind in definers) and (
+        layer.observation_space == layer.env.observation_space and layer.action_space == layer.env.action_space
+    )
+
+
+def definer(layer: Any, method: str) -> type:
+    """Return the class that defines a method of a wrapper."""
+    return next(kind for kind in type(layer).__mro__ if method in vars(kind))
 
 
 def in_gymnasium(kind: type) -> bool:
