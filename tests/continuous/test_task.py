@@ -55,7 +55,6 @@ def test_costs_are_known_for_all_actions() -> None:
         ({"low": [0.0, 0.0]}, ShapeError, r"low has shape \(2,\), high \(1,\)"),
         ({"low": [np.nan]}, SettingError, "coordinate 0 goes from nan to 1"),
         ({"actions": 0}, SettingError, "actions is 0; it must be an integer of at least 1"),
-        ({"actions": []}, SettingError, "actions is empty"),
         ({"goal": 3}, SettingError, "goal is 3; it must be a function of states"),
         ({"goal": lambda x: x}, ShapeError, "goal must return one truth value for each state"),
         ({"goal": lambda x: x[:, 0] * 1.0}, ShapeError, "goal must return one truth value for each state"),

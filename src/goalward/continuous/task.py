@@ -112,8 +112,6 @@ def task_spec(
         action_names = tuple(str(action) for action in range(check("actions", actions, Size)))
     else:
         action_names = tuple(map(str, actions))
-    if not action_names:
-        raise SettingError("actions is empty; a task needs at least one action")
     names = tuple(f"x{i}" for i in range(m)) if coordinates is None else tuple(map(str, coordinates))
     wraps = np.asarray(periodic, dtype=np.bool_)
     if len(names) != m or wraps.shape not in ((), (m,)):

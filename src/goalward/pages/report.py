@@ -45,18 +45,6 @@ def report(results: Results | Sequence[Results], *, level: float = 0.95) -> Page
     studies = [results] if isinstance(results, Results) else list(results)
     if not studies or not all(isinstance(study, Results) for study in studies):
         raise SettingError(f"report takes results, as gw.run and gw.open_results return them; this is {results!r}")
-    return make_page(studies, level)
-
-
-def report_of_folder(folder: Path, study: str | None = None, level: float = 0.95) -> Page:
-    """Return the page of one study, or of all studies of a folder."""
-    store = Store.open(folder)
-    # Asking for the only study of a folder that has none raises an error that says so.
-    names: list[str | None] = [*store.studies()] or [None] if study is None else [study]
-    return make_page([load_results(store, store.design(name)) for name in names], level)
-
-
-def make_page(studies: Sequence[Results], level: float) -> Page:
     checked_level(level)
     block = Block()
     title = studies[0].design.name if len(studies) == 1 else f"{len(studies)} studies"
@@ -65,6 +53,14 @@ def make_page(studies: Sequence[Results], level: float) -> Page:
     document = {"studies": [study_document(block, study, level, points, curves) for study in studies]}
     content = {"title": title, "version": __version__, "studies": [study_content(study, level) for study in studies]}
     return Page("report", f"{title}: report", document, block, content)
+
+
+def report_of_folder(folder: Path, study: str | None = None, level: float = 0.95) -> Page:
+    """Return the page of one study, or of all studies of a folder."""
+    store = Store.open(folder)
+    # Asking for the only study of a folder that has none raises an error that says so.
+    names: list[str | None] = [*store.studies()] or [None] if study is None else [study]
+    return report([load_results(store, store.design(name)) for name in names], level=level)
 
 
 def study_content(results: Results, level: float) -> dict[str, Any]:
