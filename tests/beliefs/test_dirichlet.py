@@ -198,7 +198,7 @@ def test_state(known: bool) -> None:
     prior = Dirichlet(0.3, support=world if known else None)
     belief = prior.belief(Task.of(world, 1))
     belief.update(steps((0, 1, 1), (1, 1, 2)))
-    again = decode(encode(prior))
+    again = decode(encode("prior", prior))
     assert again.settings() == prior.settings()
     copy = again.belief(Task.of(world, 1))
     copy.restore(belief.to_state())

@@ -153,7 +153,7 @@ def test_state() -> None:
     prior = FinitePrior(MODELS, [1.0, 2.0, 3.0])
     belief = prior.belief(Task.of(FAIR, 1))
     belief.update(steps([(0, 0), (1, 2)]))
-    again = decode(encode(prior))
+    again = decode(encode("prior", prior))
     assert again.models == prior.models
     copy = again.belief(Task.of(FAIR, 1))
     copy.restore(belief.to_state())

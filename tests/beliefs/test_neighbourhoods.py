@@ -238,7 +238,7 @@ def test_state() -> None:
     steps = gw.learn(PSRL(), world, 20, keep_steps=True).trajectory
     assert steps is not None
     belief.update(steps)
-    again = decode(encode(prior)).belief(Task.of(world, 1))
+    again = decode(encode("prior", prior)).belief(Task.of(world, 1))
     again.restore(belief.to_state())
     assert again.sample(np.random.default_rng(1)) == belief.sample(np.random.default_rng(1))
     assert repr(again) == f"NeighbourhoodsBelief(states=11, observed={len(steps.states)})"

@@ -30,7 +30,7 @@ MODEL = ("indptr", "successors", "probabilities", "costs", "initial_state", "giv
 
 def progress(agent: Learner) -> dict[str, Any]:
     """Return all that decides what an agent does next: what it has learnt, its caches and its generator."""
-    caches = {name: pack(name, value) for name, value in vars(agent).items() if name.startswith("_")}
+    caches = {name: encode(name, value) for name, value in vars(agent).items() if name.startswith("_")}
     return {"learnt": agent.to_state(), "caches": caches, "rng": agent.rng.bit_generator.state}
 
 
@@ -38,37 +38,8 @@ def restore_progress(agent: Learner, state: dict[str, Any]) -> None:
     """Restore what `progress` returned, right after `begin`; raises ValueError if it does not fit."""
     agent.restore(state["learnt"])
     for name, value in state["caches"].items():
-        setattr(agent, name, unpack(vars(agent).get(name), value))
+        setattr(agent, name, decode(value, vars(agent).get(name)))
     agent.rng.bit_generator.state = state["rng"]
-
-
-def pack(name: str, value: Any) -> Any:
-    """Return a cache as a part of a tree."""
-    if hasattr(value, "to_state"):
-        return {"memory": value.to_state()}
-    if isinstance(value, Solution):
-        return {"solution": {"values": value.values, "policy": value.policy}}
-    if isinstance(value, tuple):
-        return {"tuple": {str(index): pack(name, entry) for index, entry in enumerate(value)}}
-    if value is None or isinstance(value, np.ndarray | np.generic | int | float | str):
-        return value
-    raise SettingError(f"there is no checkpoint of such an agent: {name} is of type {type(value).__name__}")
-
-
-def unpack(now: Any, value: Any) -> Any:
-    """Return a cache from its part of a tree; arrays are changed in place, as others may be views of them."""
-    if isinstance(value, dict) and "memory" in value:
-        now.restore(value["memory"])
-        return now
-    if isinstance(value, dict) and "solution" in value:
-        return Solution.to_start_from(**value["solution"])
-    if isinstance(value, dict):
-        entries = [unpack(old, new) for old, new in zip(now, value["tuple"].values(), strict=True)]
-        return now._make(entries) if hasattr(now, "_make") else tuple(entries)
-    if isinstance(now, np.ndarray) and now.flags.writeable and now.shape == value.shape and now.dtype == value.dtype:
-        now[...] = value
-        return now
-    return value
 
 
 def save(agent: Learner, path: str | Path, about: Mapping[str, Any] | None = None) -> None:
@@ -78,8 +49,8 @@ def save(agent: Learner, path: str | Path, about: Mapping[str, Any] | None = Non
         raise SettingError(f"{agent.name} has not learnt anything yet; save the agent of a run: run.agent")
     tree = {
         "agent": agent.name,
-        "settings": {name: encode(getattr(agent, name)) for name in agent.settings()},
-        "given": {name: encode(value) for name, value in agent.given.items()},
+        "settings": {name: encode(name, getattr(agent, name)) for name in agent.settings()},
+        "given": {name: encode(name, value) for name, value in agent.given.items()},
         "task": agent.task_to_state(task),
         "learnt": agent.to_state(),
         "about": dict(about or {}),
@@ -131,26 +102,45 @@ def check_place(path: Path, what: str = "agent") -> None:
         ) from None
 
 
-def encode(value: Any) -> Any:
-    """Return a setting as a part of a tree."""
+def encode(name: str, value: Any) -> Any:
+    """Return a setting or a cache as a part of a tree."""
     if isinstance(value, Prior):
-        settings = {name: encode(getattr(value, name)) for name in settings_of(type(value))}
+        settings = {setting: encode(setting, getattr(value, setting)) for setting in settings_of(type(value))}
         return {"prior": {"kind": value.kind, **settings}}
     if isinstance(value, SSP):
-        return {"model": {name: getattr(value, name) for name in MODEL}}
-    if isinstance(value, tuple) and value and isinstance(value[0], SSP):
-        return {"models": {str(index): encode(model) for index, model in enumerate(value)}}
-    return value
+        return {"model": {field: getattr(value, field) for field in MODEL}}
+    if isinstance(value, Solution):
+        return {"solution": {"values": value.values, "policy": value.policy}}
+    if isinstance(value, tuple):
+        return {"tuple": {str(index): encode(name, entry) for index, entry in enumerate(value)}}
+    if hasattr(value, "to_state"):
+        return {"memory": value.to_state()}
+    if value is None or isinstance(value, np.ndarray | np.generic | int | float | str | list):
+        return value
+    raise SettingError(f"the agent cannot be saved: {name} is of type {type(value).__name__}")
 
 
-def decode(value: Any) -> Any:
-    """Return a setting from its part of a tree."""
-    if isinstance(value, dict) and "prior" in value:
-        settings = {name: decode(part) for name, part in value["prior"].items()}
+def decode(value: Any, now: Any = None) -> Any:
+    """Return a setting or a cache from its part of a tree; `now` is what a new agent has in its place.
+
+    Arrays and memories are changed in place, because others may be views of them.
+    """
+    if not isinstance(value, dict):
+        if isinstance(now, np.ndarray) and now.flags.writeable and (now.shape, now.dtype) == (value.shape, value.dtype):
+            now[...] = value
+            return now
+        return value
+    ((kind, content),) = value.items()
+    if kind == "prior":
+        settings = {name: decode(part) for name, part in content.items()}
         check_no_file(settings["kind"])
         return priors.find(settings.pop("kind"))(**settings)
-    if isinstance(value, dict) and "model" in value:
-        return SSP.from_rows(**value["model"])
-    if isinstance(value, dict) and "models" in value:
-        return [decode(value["models"][str(index)]) for index in range(len(value["models"]))]
-    return value
+    if kind == "model":
+        return SSP.from_rows(**content)
+    if kind == "solution":
+        return Solution.to_start_from(**content)
+    if kind == "memory":
+        now.restore(content)
+        return now
+    entries = [decode(content[str(index)], None if now is None else now[index]) for index in range(len(content))]
+    return now._make(entries) if hasattr(now, "_make") else tuple(entries)

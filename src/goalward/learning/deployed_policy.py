@@ -35,15 +35,12 @@ from goalward import archive
 from goalward.acting.contract import Plan, Task, World
 from goalward.acting.encoding import Encoding
 from goalward.acting.model_world import TablePolicy
-from goalward.agents.base import Agent, OnlineAgent
+from goalward.agents.base import Agent
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import FileError, GoalwardError, SettingError, StateError
 from goalward.formatting import Interval, with_margin
-from goalward.planning.evaluate import markov_chain
-from goalward.planning.solve import solve_all
 from goalward.seeds import checked_seed, generator, run_seed, streams
 from goalward.settings import Size, between, check
-from goalward.ssp.model import SSP
 from goalward.statistics import mean_interval, share
 
 FORMAT, VERSION = "goalward-policy", 1
@@ -233,9 +230,6 @@ class LearntPolicy(FrozenPolicy):
     visited
         ``[S]``: the states in which the agent has acted, or that its prior tells about. In the others the table holds
         the fallback.
-    values
-        ``[S]``: what the agent estimates that the policy costs from each state, NaN where it never acted; None if it
-        has no such estimate.
     actions, give_up
         A, the number of actions, and the one that gives up, or None.
     encoding
@@ -246,7 +240,6 @@ class LearntPolicy(FrozenPolicy):
 
     table: NDArray[Any]
     visited: Bools
-    values: Floats | None
     actions: int
     give_up: int | None = None
     encoding: Encoding | None = None
@@ -270,15 +263,13 @@ class LearntPolicy(FrozenPolicy):
             known = visits > 0 if model is None else (visits > 0) | model.available
             visited = np.asarray(known[:, : task.give_up].any(axis=1))
         weights = np.eye(task.actions)[table] if np.ndim(table) == 1 else np.array(table)
-        values = policy_values(agent, model, weights)
         choices = task.available & ~visited[:, np.newaxis]
         if give_up is not None:
             choices[choices[:, give_up], :give_up] = False
         fallback = choices.any(axis=1)
         weights[fallback] = choices[fallback] / choices[fallback].sum(axis=1, keepdims=True)
         table = weights.argmax(axis=1) if (weights.max(axis=1) == 1.0).all() else weights
-        values = None if values is None else np.where(visited, values, np.nan)
-        return cls(table, visited, values, task.actions, give_up, encoding)
+        return cls(table, visited, task.actions, give_up, encoding)
 
     def act(self, observation: Any) -> Any:
         state = self.find(observation)
@@ -316,18 +307,16 @@ class LearntPolicy(FrozenPolicy):
         return Plan(self.table)
 
     def to_state(self) -> dict[str, Any]:
-        names = ("table", "visited", "values", "actions", "give_up", "seed")
+        names = ("table", "visited", "actions", "give_up", "seed")
         state = {name: getattr(self, name) for name in names}
         return state | {"encoding": None if self.encoding is None else self.encoding.to_state()}
 
     @classmethod
     def from_state(cls, state: dict[str, Any], key: Callable[[Any], Any] | None) -> Self:
-        table, visited, values, give_up = (state[name] for name in ("table", "visited", "values", "give_up"))
+        table, visited, give_up = state["table"], state["visited"], state["give_up"]
         A = check("actions", state["actions"], between(1, MOST_ACTIONS))
         if visited.dtype != np.bool_ or visited.ndim != 1 or (table.ndim == 1 and not np.isin(table, range(A)).all()):
             raise ValueError("visited must hold a truth value, and table an action, for each state")
-        if values is not None and (values.shape != visited.shape or not (np.isnan(values) | (values >= 0.0)).all()):
-            raise ValueError("values must hold a cost, or NaN, for each state")
         if give_up is not None and (type(give_up) is not int or give_up != A - 1):
             raise ValueError(f"give_up must be the last action, {A - 1}, or nothing")
         encoding = None if state["encoding"] is None else Encoding.from_state(state["encoding"], key)
@@ -337,19 +326,11 @@ class LearntPolicy(FrozenPolicy):
             raise SettingError("observations were numbered by a function; pass it: load_policy(path, key=function)")
         if encoding is not None:  # raises an error if it cannot be used or saved
             json.dumps([encoding.to_state(), [str(encoding.action(action)) for action in range(A)]])
-        return cls(table, visited, values, A, give_up, encoding, seed=checked_seed(state["seed"]))
+        return cls(table, visited, A, give_up, encoding, seed=checked_seed(state["seed"]))
 
     def __repr__(self) -> str:
         known = int(np.count_nonzero(self.visited))
         return f"LearntPolicy(states={len(self.visited)}, visited={known}, actions={self.actions})"
-
-
-def policy_values(agent: Agent, model: SSP | None, weights: Floats) -> Floats | None:
-    """Return what a policy costs from each state in the agent's model; without one, the agent's own estimate."""
-    if model is None:
-        return agent.values() if isinstance(agent, OnlineAgent) else None
-    known = (model.available | (weights == 0.0)).all(axis=1, keepdims=True)
-    return solve_all(markov_chain(model, np.where(known, weights, 0.0)), 1e-6).values
 
 
 def load_policy(path: str | Path, key: Callable[[Any], Any] | None = None) -> FrozenPolicy:
