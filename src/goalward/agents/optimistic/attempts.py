@@ -13,7 +13,6 @@ from goalward.acting.stop_conditions import CUT, GOALS, STEPS
 from goalward.agents.base import OnlineAgent
 from goalward.agents.optimistic.common import ROW_FULL, Optimist
 from goalward.arrays import Int32s, Int64s
-from goalward.beliefs.costs import add_costs
 from goalward.beliefs.counts import enter
 from goalward.jit import kernel
 
@@ -25,22 +24,12 @@ TAKEN, HORIZON, IN_PROGRESS, MISSED, DISTINCT = range(5)
 class Attempts(OnlineAgent, Optimist):
     """An optimist that plans for one attempt to reach the goal, which ends after `HORIZON` steps at the latest."""
 
-    @property
-    def has_kernel(self) -> bool:
-        """False where costs are unknown: they are estimated outside of the kernels."""
-        return not self.task.costs_unknown
-
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         super().begin(task, rng)
         self._attempt: Int64s = np.zeros(5, dtype=np.int64)
 
     def learn(self, step: Step[int]) -> int:
-        """Count a step and, if it is unknown, its cost; a truncated episode ends the attempt."""
-        if self.task.costs_unknown:
-            paid = self.paid
-            columns = np.array([step.state]), np.array([step.action]), np.array([step.cost])
-            add_costs(*columns, paid.unknown, paid.visits, paid.means, paid.squares, paid.seen)
-            self.estimate_costs((step.state, step.action))
+        """Count a step; a truncated episode ends the attempt."""
         row, goal = step.state * self.task.actions + step.action, self.task.goal
         while (ended := count_step(row, step.next_state, goal, *self.counts.rows, self._attempt)) == ROW_FULL:
             self.counts.widen()

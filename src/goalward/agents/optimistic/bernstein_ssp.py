@@ -56,7 +56,7 @@ class BernsteinSSP(Optimist):
         """Lines 1 and 3."""
         super().begin(task, rng)
         if not self._costs.min() > 0.0:
-            self.raise_costs(cost_floor(task))
+            self._costs = np.maximum(self._costs, cost_floor(task))
         self._available = task.available.reshape(-1).copy()
         self._solution: Solution | None = None
 
@@ -64,10 +64,6 @@ class BernsteinSSP(Optimist):
         """Lines 7 to 12."""
         self.epoch += 1
         N = self.counts.visits.copy()
-        if self.task.costs_unknown:
-            # Models share their costs and freeze them, so they get a copy.
-            self._costs = self._costs.copy()
-            self.estimate_costs()
         model = self.optimistic_model()
         self._solution = self.solve(model)
         Q = action_values(model, self._solution.values)

@@ -5,19 +5,14 @@ and plan in that unit; the costs and the regret of a run are in true costs all t
 with probability 1 - delta; `scale` multiplies the widths, with 1 for those of the theory and less for the tuned regime
 of the paper's second experiments.
 
-Unknown costs
-    EB-SSP and ULCVI have a treatment of their own. The others plan with lower confidence bounds on the mean costs,
-
-        max { l, x - sqrt(2 v L / n) - 7 (h - l) L / (3 (n - 1)) },    L = ln(2 S A n (n + 1) / delta),
-
-    after n costs in [l, h] with mean x and sample variance v (Maurer and Pontil 2009, Theorem 4). All of them hold at
-    once with probability 1 - delta; no theorem covers the agents that use them. The range has to be stated.
+Where costs are unknown, EB-SSP and ULCVI add a term to their bonus, as their papers do; the range of costs has to be
+stated. The others are defined for known costs only.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from annotated_types import Gt
@@ -64,10 +59,14 @@ class Optimist(Agent, kw_only=True):
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         super().begin(task, rng)
+        if task.costs_unknown and not self.unknown_costs_covered:
+            raise CostError(
+                f"{self.name} has to know the costs; name the cost of a step, such as cost=1.0, or use an agent that"
+                " learns them: psrl, q-learning"
+            )
         self._unit, largest = cost_unit(self.name, task, self.rescale)
         self._order = checked_order(self.action_order, task.actions)
         self._c_max = largest / self._unit
-        self._least = 0.0  # the cost floor of algorithms that need positive costs
         self.counts, self.paid = Counts(task), CostBelief(task)
         # A copy of their own: kernels take the costs writable, as a deep copy leaves them when a run is resumed.
         self._costs = np.where(self.paid.unknown, self.paid.range[0], task.costs) / self._unit
@@ -77,26 +76,6 @@ class Optimist(Agent, kw_only=True):
     def observe(self, steps: Steps) -> None:
         self.counts.add(steps)
         self.paid.update(steps)
-
-    def restore(self, state: dict[str, Any]) -> None:
-        super().restore(state)
-        if self.task.costs_unknown:
-            self.estimate_costs()
-
-    def raise_costs(self, least: float) -> None:
-        """Plan with max(c, least) from now on."""
-        self._least, self._costs = least, np.maximum(self._costs, least)
-
-    def estimate_costs(self, pairs: Any = ...) -> None:
-        """Compute the lower bounds on unknown costs used in plans, for all pairs or those that `pairs` selects."""
-        paid, (low, high) = self.paid, self.paid.range
-        n, x = paid.visits[pairs], paid.means[pairs]
-        log_term = np.log(2.0 * paid.visits.size * np.maximum(n, 1) * (n + 1.0) / self.delta)
-        others = np.maximum(n - 1, 1)
-        width = np.sqrt(2.0 * paid.squares[pairs] / others * log_term / np.maximum(n, 1))
-        width += 7.0 * (high - low) * log_term / (3.0 * others)
-        lower = np.where(n > 0, np.maximum(x - self.scale * width, low), low) / self._unit
-        self._costs[pairs] = np.where(paid.unknown[pairs], np.maximum(lower, self._least), self._costs[pairs])
 
     def mean_model(self) -> SSP | None:
         return seen_model(self.task, self.counts.seen_rows(), self.paid.mean())

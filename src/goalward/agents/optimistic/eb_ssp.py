@@ -78,7 +78,7 @@ class EBSSP(Optimist, kw_only=True):
         """Line 1."""
         super().begin(task, rng)
         self.eta = 0.0 if self._costs.min() > 0.0 else cost_floor(task)
-        self.raise_costs(self.eta)
+        self._costs = np.maximum(self._costs, self.eta)
         self.c_hat = np.where(self.paid.unknown, 0.0, self._costs)
         self.theta = np.zeros(task.costs.shape)
         self.refreshed = Counts(task)

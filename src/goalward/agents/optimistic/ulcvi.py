@@ -40,7 +40,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from goalward.acting.contract import Plan, Task
+from goalward.acting.contract import Plan, Step, Task
 from goalward.acting.model_world import CHOSEN, STATE, Dynamics, Walk, end_epoch, has_room, take_step
 from goalward.acting.stop_conditions import TableStop
 from goalward.agents.base import register
@@ -49,6 +49,7 @@ from goalward.agents.optimistic.backup import Bonus, Estimates, back_up_horizon
 from goalward.agents.optimistic.common import Fact
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int64s
+from goalward.beliefs.costs import add_costs
 from goalward.beliefs.counts import RowCounts, estimate
 from goalward.errors import SettingError
 from goalward.jit import kernel
@@ -115,6 +116,25 @@ class ULCVI(Attempts, kw_only=True):
         self._V: Floats = self._J[2]
         self._cost_unknown = self.paid.unknown.ravel().astype(np.float64)
         self._cost_spread = np.zeros(task.costs.size)
+
+    @property
+    def has_kernel(self) -> bool:
+        """False where costs are unknown: they are estimated outside of the kernels."""
+        return not self.task.costs_unknown
+
+    def learn(self, step: Step[int]) -> int:
+        """Line 7: count a step and, if it is unknown, its cost."""
+        if self.task.costs_unknown:
+            paid = self.paid
+            columns = np.array([step.state]), np.array([step.action]), np.array([step.cost])
+            add_costs(*columns, paid.unknown, paid.visits, paid.means, paid.squares, paid.seen)
+            self.estimate_costs((step.state, step.action))
+        return super().learn(step)
+
+    def restore(self, state: dict[str, Any]) -> None:
+        super().restore(state)
+        if self.task.costs_unknown:
+            self.estimate_costs()
 
     def estimate_costs(self, pairs: Any = ...) -> None:
         """Compute c^ and Var(c^) for all pairs, or for those that `pairs` selects."""
