@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from ast import literal_eval
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import cached_property
 from operator import index
 from typing import Any
 
@@ -60,9 +61,6 @@ class Encoding:
     (3, 'room 2, open 1', 'give up')
     """
 
-    state: Reader
-    """Returns the number of an observation; raises StateError if it cannot have one."""
-
     def __init__(
         self,
         observations: Space | None,
@@ -79,16 +77,33 @@ class Encoding:
         self.states = max_states if observations is None else size(observations)
         self.actions = size(actions)
         self.key, self.needs_key = key, needs_key or key is not None
-        self.keys = list(keys)
+        self.numbers = {key: number for number, key in enumerate(keys)}
         self.give_up = give_up
         self.action_names = None if action_names is None else tuple(action_names)
-        self.prepare()
 
-    def prepare(self) -> None:
-        """Build what is derived from the fields: lookups and functions, and a list of keys of its own."""
-        self.keys = list(self.keys)
-        self.numbers = {key: number for number, key in enumerate(self.keys)}
-        self.state = self.open_state if self.observations is None else self.fixed_state(self.observations)
+    @property
+    def keys(self) -> list[Hashable]:
+        """The keys numbered so far."""
+        return list(self.numbers)
+
+    @cached_property
+    def read(self) -> Reader:
+        """The function that numbers the observations of a finite space."""
+        assert self.observations is not None
+        return reader(self.observations)
+
+    def state(self, observation: Any) -> int:
+        """Return the number of an observation; raises StateError if it cannot have one."""
+        if self.observations is None:
+            return self.open_state(observation)
+        try:
+            return self.read(observation)
+        except (TypeError, ValueError, KeyError, IndexError, OverflowError):
+            raise StateError(
+                f"the environment returned the observation {brief(observation)}; it must be"
+                f" {description(self.observations)}: correct observation_space, or pass key=function to number what"
+                " appears"
+            ) from None
 
     def action(self, number: int) -> Any:
         """Return what ``env.step`` takes for an action; None for giving up, which resets the environment."""
@@ -100,7 +115,7 @@ class Encoding:
             return "episode ended" if state == self.states else "start"
         if self.observations is not None:
             return text_of(value_of(self.observations, state))
-        if state >= len(self.keys):
+        if state >= len(self.numbers):
             return f"unseen {state}"
         key = self.keys[state]
         text = key if isinstance(key, str) else repr(key)
@@ -118,27 +133,12 @@ class Encoding:
             return self.state(observation)
         return self.numbers.get(self.key_of(observation))
 
-    def fixed_state(self, space: Space) -> Reader:
-        """Return the function that numbers the observations of a finite space."""
-        read = reader(space)
-
-        def state(observation: Any) -> int:
-            try:
-                return read(observation)
-            except (TypeError, ValueError, KeyError, IndexError, OverflowError):
-                raise StateError(
-                    f"the environment returned the observation {brief(observation)}; it must be {description(space)}:"
-                    " correct observation_space, or pass key=function to number what appears"
-                ) from None
-
-        return state
-
     def open_state(self, observation: Any) -> int:
         """Return the number of an observation, a new one if it has not been seen before."""
         key = self.key_of(observation)
         number = self.numbers.get(key)
         if number is None:
-            number = len(self.keys)
+            number = len(self.numbers)
             if number == self.states:
                 raise StateError(
                     f"the environment returned {brief(observation)}, its observation number {number + 1:,}, and"
@@ -153,7 +153,6 @@ class Encoding:
                     " tuples of them: pass a function that makes such a key, as in key=lambda observation:"
                     " str(observation)"
                 ) from None
-            self.keys.append(key)
             self.numbers[key] = number
         return number
 
@@ -193,11 +192,7 @@ class Encoding:
             raise ValueError(f"the keys of states cannot be read ({error})") from None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("state", "numbers")}
-
-    def __setstate__(self, fields: dict[str, Any]) -> None:
-        vars(self).update(fields)
-        self.prepare()
+        return {name: value for name, value in vars(self).items() if name != "read"}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Encoding) and self.to_state() == other.to_state()
@@ -205,7 +200,7 @@ class Encoding:
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        states = f"{len(self.keys)} of {self.states}" if self.observations is None else f"{self.states}"
+        states = f"{len(self.numbers)} of {self.states}" if self.observations is None else f"{self.states}"
         return f"Encoding(states: {states}, actions: {self.actions}{' and giving up' if self.give_up else ''})"
 
 
@@ -226,15 +221,21 @@ def reader(space: Space) -> Reader:
     """Return a function that numbers the values of a finite space; it raises an error for any other value."""
     if space["kind"] == "discrete":
         return integer_reader(space["n"], space["start"])
-    if space["kind"] == "array":
-        return array_reader(space)
-    readers = [(name, size(part), reader(part)) for name, part in parts_of(space)]
+    shape = tuple(space["shape"]) if space["kind"] == "array" else None
+    if shape is None:
+        digits = [(name, size(part), reader(part)) for name, part in parts_of(space)]
+    else:
+        limits = zip(space["n"], space["start"], strict=True)
+        digits = [(index, n, integer_reader(n, start)) for index, (n, start) in enumerate(limits)]
 
     def read(value: Any) -> int:
-        if len(value) != len(readers):
+        if shape is not None:
+            array = np.asarray(value)
+            value = array.ravel().tolist() if array.shape == shape else ()
+        if len(value) != len(digits):
             raise ValueError
         number = 0
-        for name, count, digit in readers:
+        for name, count, digit in digits:
             number = number * count + digit(value[name])
         return number
 
@@ -244,39 +245,14 @@ def reader(space: Space) -> Reader:
 def integer_reader(n: int, start: int) -> Reader:
     def read(value: Any) -> int:
         try:
-            number = index(value) - start
+            number = index(value)
         except TypeError:
-            number = index_of(value) - start
-        if 0 <= number < n:
-            return number
+            if not isinstance(value, float | np.floating) or int(value) != value:
+                raise
+            number = int(value)
+        if 0 <= number - start < n:
+            return number - start
         raise ValueError
-
-    return read
-
-
-def index_of(value: Any) -> int:
-    """Return a float that is a whole number as an integer; raises TypeError, ValueError or OverflowError for others."""
-    if not isinstance(value, float | np.floating) or int(value) != value:
-        raise TypeError
-    return int(value)
-
-
-def array_reader(space: Space) -> Reader:
-    shape, digits = tuple(space["shape"]), list(zip(space["n"], space["start"], strict=True))
-
-    def read(value: Any) -> int:
-        array = np.asarray(value)
-        if array.shape != shape:
-            raise ValueError
-        if array.dtype.kind not in "iub":
-            array = np.array([index_of(entry) for entry in array.ravel().tolist()])
-        number = 0
-        for entry, (n, start) in zip(array.ravel().tolist(), digits):  # noqa: B905 - the shape is right
-            digit = entry - start
-            if not 0 <= digit < n:
-                raise ValueError
-            number = number * n + digit
-        return number
 
     return read
 

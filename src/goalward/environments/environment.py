@@ -26,7 +26,7 @@ An environment made from a model carries it as ``environment.unwrapped.ssp``: le
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from copy import copy
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -112,7 +112,7 @@ class Environment(World[Task, Plan]):
         self.give_up = -1 if give_up_cost is None else self.numbered.actions
         self.numbered.give_up = give_up_cost is not None
         self.known = replace(known, cost_range=cost_range)
-        self.encoding = copy(self.numbered)
+        self.encoding = deepcopy(self.numbered)
 
     def survey(self, give_up_cost: float | None) -> Task:
         """Return what an agent may know of an environment without a model."""
@@ -132,7 +132,7 @@ class Environment(World[Task, Plan]):
         return with_restarts(known, give_up_cost, self.start)
 
     def task(self, episodes: int, resumed: Task | None = None) -> Task:
-        self.encoding = copy(self.numbered if resumed is None or resumed.encoding is None else resumed.encoding)
+        self.encoding = deepcopy(self.numbered if resumed is None or resumed.encoding is None else resumed.encoding)
         self.encoding.key = self.key
         return replace(self.known, episodes=episodes, encoding=self.encoding)
 
