@@ -241,7 +241,6 @@ def test_state() -> None:
     again = decode(encode("prior", prior)).belief(Task.of(world, 1))
     again.restore(belief.to_state())
     assert again.sample(np.random.default_rng(1)) == belief.sample(np.random.default_rng(1))
-    assert repr(again) == f"NeighbourhoodsBelief(states=11, observed={len(steps.states)})"
 
 
 @pytest.mark.parametrize(

@@ -175,9 +175,7 @@ class Learner(Declared, ShownAsFacts, Memory, contract.Agent[TaskT, PlanT]):
         """Build the agent of plain settings, as a study or a command line gives them; see `from_world`."""
         declared = settings_of(cls)
         check_names(cls.name, settings, declared)
-        values: dict[str, Any] = {}
-        for name, value in settings.items():
-            values[name] = declared[name].check(name, value, world)
+        values = {name: declared[name].check(name, value, world) for name, value in settings.items()}
         return cls.from_world(world, episodes=episodes, **values)
 
 

@@ -139,45 +139,26 @@ class DirichletBelief(Belief):
         ends = np.append(0, np.cumsum(seen))
         return Rows(ends[self.indptr], self.successors[seen], self.alpha[seen])
 
-    def __repr__(self) -> str:
-        return (
-            f"DirichletBelief(concentration={self.concentration!r}, transitions={len(self.successors)}, "
-            f"observed={int(self.counts.sum())})"
-        )
-
 
 def dirichlet_rows(rng: np.random.Generator, indptr: Int64s, alpha: Floats) -> Floats:
     """Draw one Dirichlet vector for each row; `alpha` holds the parameter of each entry."""
-    probabilities = log_gammas(rng, alpha)
-    normalise_rows(indptr, probabilities)
-    return probabilities
-
-
-def log_gammas(rng: np.random.Generator, alpha: Floats) -> Floats:
-    """Draw the logarithms of gamma variates of the shapes `alpha`, an array of one dimension."""
     variates = rng.standard_gamma(alpha + 1.0)
-    take_logarithms(alpha, rng.standard_exponential(len(alpha)), variates)
+    normalise_rows(indptr, alpha, rng.standard_exponential(len(alpha)), variates)
     return variates
 
 
 @kernel
-def take_logarithms(alpha: Floats, exponentials: Floats, variates: Floats) -> None:
-    """Turn gamma variates of the shapes alpha + 1 into logarithms of those of the shapes alpha."""
-    for entry in range(len(alpha)):
-        # With shapes below FLOOR the quotient could overflow and make NaN.
-        variates[entry] = math.log(variates[entry]) - exponentials[entry] / max(alpha[entry], FLOOR)
-
-
-@kernel
-def normalise_rows(indptr: Int64s, weights: Floats) -> None:
-    """Turn the logarithms of weights into probabilities, row by row."""
+def normalise_rows(indptr: Int64s, alpha: Floats, exponentials: Floats, variates: Floats) -> None:
+    """Turn gamma variates of the shapes alpha + 1 into probabilities, row by row."""
     for row in range(len(indptr) - 1):
         largest = -np.inf
         for entry in range(indptr[row], indptr[row + 1]):
-            largest = max(largest, weights[entry])
+            # With shapes below FLOOR the quotient could overflow and make NaN.
+            variates[entry] = math.log(variates[entry]) - exponentials[entry] / max(alpha[entry], FLOOR)
+            largest = max(largest, variates[entry])
         total = 0.0
         for entry in range(indptr[row], indptr[row + 1]):
-            weights[entry] = math.exp(weights[entry] - largest)
-            total += weights[entry]
+            variates[entry] = math.exp(variates[entry] - largest)
+            total += variates[entry]
         for entry in range(indptr[row], indptr[row + 1]):
-            weights[entry] = max(weights[entry] / total, FLOOR)
+            variates[entry] = max(variates[entry] / total, FLOOR)

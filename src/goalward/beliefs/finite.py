@@ -150,9 +150,6 @@ class FiniteBelief(Belief):
         super().restore(state | {"log_weights": self.log_weights})
         self.log_weights = log_weights
 
-    def __repr__(self) -> str:
-        return f"FiniteBelief(weights={np.array2string(self.weights, precision=4, threshold=8)})"
-
 
 def checked_weights(weights: ArrayLike | None, count: int) -> Floats:
     """Return the weights of models, divided by their sum."""

@@ -188,9 +188,6 @@ class NeighbourhoodsBelief(Belief):
         twin.forget()
         return twin
 
-    def __repr__(self) -> str:
-        return f"NeighbourhoodsBelief(states={self.task.states}, observed={int(self.counts.visits.sum())})"
-
 
 def laws(n: int, pairs: int) -> Laws:
     """Return the pairs of laws for n successors.

@@ -26,9 +26,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
+from annotated_types import Ge, Lt
 from numpy.typing import NDArray
 
 from goalward import archive
@@ -40,7 +41,7 @@ from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import FileError, GoalwardError, SettingError, StateError
 from goalward.formatting import Interval, with_margin
 from goalward.seeds import checked_seed, generator, run_seed, streams
-from goalward.settings import Size, between, check
+from goalward.settings import Confidence, Size, between, check
 from goalward.statistics import mean_interval, share
 
 FORMAT, VERSION = "goalward-policy", 1
@@ -96,8 +97,7 @@ class Trial:
         """
         from scipy.stats import binom
 
-        if not 0.0 < level < 1.0:
-            raise SettingError(f"level is {level!r}; it must lie between 0 and 1, both excluded")
+        check("level", level, Confidence)
         n = len(self.costs)
         padded = np.concatenate([[-np.inf], np.sort(np.where(self.reached, self.costs, np.inf)), [np.inf]])
         low, high = int(binom.ppf(0.025, n, level)), int(binom.ppf(0.975, n, level)) + 1
@@ -110,8 +110,7 @@ class Trial:
         holds for many episodes; with fewer than about 30 beyond the quantile it is too narrow. As with `cost`, it is a
         lower bound if an episode did not reach the goal.
         """
-        if not 0.0 <= level < 1.0:
-            raise SettingError(f"level is {level!r}; it must lie between 0 and 1, 1 excluded")
+        check("level", level, Annotated[float, Ge(0.0), Lt(1.0)])
         v = np.sort(self.costs)[max(int(np.ceil(len(self.costs) * level)) - 1, 0)]
         return mean_interval(v + np.maximum(self.costs - v, 0.0) / (1.0 - level))
 

@@ -34,16 +34,6 @@ from goalward.ssp.model import SSP
 TOLERANCE, WORST_TOLERANCE = 1e-10, 1e-6
 
 
-def realised_regret(costs: Floats, optimal_value: float) -> Floats:
-    """Return the realised regret after each episode, from the cost of each episode and V*(s_init)."""
-    return np.cumsum(costs) - optimal_value * np.arange(1, len(costs) + 1)
-
-
-def gap_regret(gaps: Floats) -> Floats:
-    """Return the gap regret after each episode, from the sum of the gaps in each episode."""
-    return np.cumsum(gaps)
-
-
 @dataclass(frozen=True, eq=False)
 class Optimum:
     """What regret is measured against: V*(s_init) and ``gaps[s, a]`` = Q*(s, a) - V*(s)."""

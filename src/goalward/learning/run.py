@@ -17,7 +17,6 @@ from goalward.agents.base import Agent, Learner
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import SettingError
 from goalward.learning.deployed_policy import FrozenPolicy, LearntPolicy
-from goalward.learning.regret import gap_regret, realised_regret
 from goalward.learning.replay import Replay
 from goalward.ssp.model import SSP
 from goalward.table import Table
@@ -115,13 +114,13 @@ class Run:
     def regret(self) -> Floats:
         """Realised regret after each episode: costs so far minus k V*(s_init)."""
         self._require_model()
-        return realised_regret(self.costs, self.optimal_value)
+        return np.cumsum(self.costs) - self.optimal_value * np.arange(1, len(self.costs) + 1)
 
     @cached_property
     def gap_regret(self) -> Floats:
         """Sum of optimality gaps after each episode: the same expectation as `regret`, far less variance."""
         self._require_model()
-        return gap_regret(self.gaps)
+        return np.cumsum(self.gaps)
 
     @cached_property
     def policy(self) -> FrozenPolicy:

@@ -12,10 +12,9 @@ stated. The others are defined for known costs only.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
-from annotated_types import Gt
 
 from goalward.acting.contract import Steps, Task
 from goalward.agents.base import Agent, check_actions
@@ -25,13 +24,11 @@ from goalward.beliefs.base import seen_model
 from goalward.beliefs.costs import CostBelief
 from goalward.beliefs.counts import Counts
 from goalward.errors import ConvergenceError, CostError
-from goalward.settings import Confidence
+from goalward.settings import Confidence, Positive
 from goalward.ssp.model import SSP
 
 MAX_SWEEPS = 1_000_000  # an optimistic plan that needs more sweeps is an error
 ROW_FULL = -1  # what a kernel returns if it cannot count a step
-Fact = Annotated[float, Gt(0.0)]
-Scale = Annotated[float, Gt(0.0)]
 
 
 class Optimist(Agent, kw_only=True):
@@ -40,7 +37,7 @@ class Optimist(Agent, kw_only=True):
     delta: Confidence = 0.1
     """The confidence: all intervals hold at once with probability 1 - delta."""
 
-    scale: Scale = 1.0
+    scale: Positive = 1.0
     """Multiplies the width of the intervals, or the bonus; 1 is the theory's."""
 
     ties: Literal["random", "first"] = "random"
@@ -59,12 +56,19 @@ class Optimist(Agent, kw_only=True):
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         super().begin(task, rng)
-        if task.costs_unknown and not self.unknown_costs_covered:
+        check_actions(self.name, task)
+        if task.costs_unknown and not (self.unknown_costs_covered and task.cost_range):
+            remedy = "the range of unknown costs, cost_range=(least, largest)"
+            remedy = remedy if self.unknown_costs_covered else "known costs, such as cost=1.0"
+            raise CostError(f"{self.name} needs {remedy}; or use an agent that learns any costs: psrl, q-learning")
+        costs = np.append(task.costs[np.isfinite(task.costs)], (task.cost_range or ()) if task.costs_unknown else ())
+        largest = float(costs.max())
+        self._unit = largest if self.rescale and largest > 0.0 else 1.0
+        if costs.min() < 0.0 or largest > self._unit:
             raise CostError(
-                f"{self.name} has to know the costs; name the cost of a step, such as cost=1.0, or use an agent that"
-                " learns them: psrl, q-learning"
+                f"costs lie in {costs.min():g}..{largest:g}; {self.name} is defined for costs in [0, 1]: rescale=True"
+                f" makes it plan in units of the largest cost, as in world.with_costs(world.costs / {largest:g})"
             )
-        self._unit, largest = cost_unit(self.name, task, self.rescale)
         self._order = checked_order(self.action_order, task.actions)
         self._c_max = largest / self._unit
         self.counts, self.paid = Counts(task), CostBelief(task)
@@ -108,29 +112,6 @@ class Optimist(Agent, kw_only=True):
         """Return the scale and the rule for ties: a result says nothing without them."""
         notes = super().notes() | {"scale": self.scale, "ties": self.ties}
         return notes | {"costs_divided_by": self._unit} if self.rescale else notes
-
-
-def cost_unit(name: str, task: Task, rescale: bool) -> tuple[float, float]:
-    """Return what costs are divided by and the largest cost; raises an error if the algorithm is not defined for them.
-
-    They must lie in [0, 1], or have a largest one to divide by, and every state must have an action.
-    """
-    check_actions(name, task)
-    if task.costs_unknown and task.cost_range is None:
-        raise CostError(
-            f"{name} needs to know in which range unknown costs lie, for its confidence widths; state it as"
-            " cost_range=(least, largest), or use an agent that does without: psrl, q-learning"
-        )
-    real = np.append(task.costs[np.isfinite(task.costs)], (task.cost_range or ()) if task.costs_unknown else ())
-    largest = float(real.max())
-    if rescale and largest > 0.0:
-        return largest, largest
-    if real.min() < 0.0 or largest > 1.0:
-        raise CostError(
-            f"costs lie in {real.min():g}..{largest:g}; {name} is defined for costs in [0, 1]: rescale=True makes it"
-            f" plan in units of the largest cost, as in world.with_costs(world.costs / {largest:g})"
-        )
-    return 1.0, largest
 
 
 def at_least_one(visits: Int64s) -> Floats:

@@ -42,9 +42,10 @@ import numpy as np
 from goalward.acting.contract import Plan, Steps, Task
 from goalward.agents.base import register
 from goalward.agents.optimistic.backup import Bonus, Estimates, fixed_point
-from goalward.agents.optimistic.common import MAX_SWEEPS, Fact, Optimist, at_least_one
+from goalward.agents.optimistic.common import MAX_SWEEPS, Optimist, at_least_one
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.counts import Counts
+from goalward.settings import Positive
 
 C1, C2, C3 = 6.0, 36.0, 2.0 * np.sqrt(2.0)
 """The constants of line 15, recalled; c_2 = c_1² is what makes line 16 monotone in V."""
@@ -63,7 +64,7 @@ class EBSSP(Optimist, kw_only=True):
     bound = "O~(sqrt((B*² + B*) S A K))"
     assumes = "c >= c_min > 0"
 
-    B_star: Fact | Literal["doubling"]
+    B_star: Positive | Literal["doubling"]
     """B*, or a bound on it; "doubling" finds one by doubling."""
 
     unknown_costs_covered: ClassVar[bool] = True

@@ -46,13 +46,13 @@ from goalward.acting.stop_conditions import TableStop
 from goalward.agents.base import register
 from goalward.agents.optimistic.attempts import DISTINCT, HORIZON, IN_PROGRESS, TAKEN, Attempts, count_step
 from goalward.agents.optimistic.backup import Bonus, Estimates, back_up_horizon
-from goalward.agents.optimistic.common import Fact
 from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int64s
 from goalward.beliefs.costs import add_costs
 from goalward.beliefs.counts import RowCounts, estimate
 from goalward.errors import SettingError
 from goalward.jit import kernel
+from goalward.settings import Positive
 
 LARGEST_PLAN = 1 << 28
 
@@ -87,10 +87,10 @@ class ULCVI(Attempts, kw_only=True):
     bound = "O~(sqrt((B*² + B*) S A K))"
     assumes = "B* and T* known"
 
-    B_star: Fact
+    B_star: Positive
     """B*, the largest optimal value."""
 
-    T_star: Fact
+    T_star: Positive
     """T*, the largest expected number of steps of the optimal policy."""
 
     needs: ClassVar[tuple[str, ...]] = ("B_star", "T_star")
