@@ -128,7 +128,7 @@ def test_what_cannot_be_saved_is_named(tmp_path: Path) -> None:
 
 
 def test_optimal_in_another_world() -> None:
-    with pytest.raises(SettingError, match="model has 11 states and 4 actions, the task 3 and 4"):
+    with pytest.raises(PolicyError, match=r"the policy has shape \(11,\)"):
         learn(Optimal(worlds.grid_world()), WORLD, 10)
 
 

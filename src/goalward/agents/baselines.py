@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 from goalward.acting.contract import Plan, Steps
 from goalward.agents.base import Agent, register
-from goalward.errors import SettingError
 from goalward.planning.replan import Replanner
 from goalward.ssp.model import SSP
 
@@ -31,11 +30,6 @@ class Optimal(Agent):
         return True
 
     def plan(self, state: int) -> Plan:
-        if self.model.costs.shape != self.task.costs.shape:
-            raise SettingError(
-                f"model has {self.model.states} states and {self.model.actions} actions, the task {self.task.states}"
-                f" and {self.task.actions}; give Optimal the model of the world it acts in"
-            )
         planned = Replanner().solve(self.model)
         return Plan(planned.policy, model=self.model, values=planned.values)
 
