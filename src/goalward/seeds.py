@@ -4,7 +4,7 @@ An experiment has a seed. A run's own seed comes out of it and of the run's key,
 run added to an experiment changes no other. A run's seed gives three streams::
 
     environment   one uniform number for every step: which successor is drawn. Two agents of the same seed face the
-                  same luck, step for step.
+                  same random numbers, step for step.
     planning      what an agent draws when it plans, such as a model from its posterior.
     acting        one uniform number for every action that a policy leaves to chance.
 

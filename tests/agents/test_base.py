@@ -53,7 +53,7 @@ class TestRestore:
         tree = archive.read(path, "goalward-agent", 1)
         tree["learnt"]["visits"] = np.zeros((1, 1), dtype=np.int64)
         archive.write(path, "goalward-agent", 1, tree)
-        with pytest.raises(FileError, match="cannot be made again"):
+        with pytest.raises(FileError, match="cannot be restored"):
             agents.load(path)
 
 

@@ -131,7 +131,7 @@ class TestKeeping:
     def test_a_folder_is_no_file(self, run: Call, tmp_path: Path) -> None:
         code, out, err = run("grid-world", "--episodes", 10**9, "--max-steps", 10, "--save", tmp_path)
         assert (code, out) == (2, "")
-        assert "is a folder; name a file to keep the agent in" in " ".join(err.split())
+        assert "is a folder; name a file, such as" in " ".join(err.split())
         assert not list(tmp_path.iterdir())
 
     def test_a_file_that_cannot_be_written(self, run: Call, tmp_path: Path) -> None:

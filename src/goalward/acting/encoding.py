@@ -6,8 +6,8 @@ the environment nor Gymnasium. Observations are numbered in one of two ways.
 * **Fixed.** The observations form a finite space: an integer in a range, an array of such integers, or a tuple or dict
   of these. The components are the digits of the number, the last one counting fastest, as in
   `numpy.ravel_multi_index`, so the number depends on the space alone.
-* **Open-ended.** Any other hashable observation, or the hashable ``key(observation)``, gets the next free number when
-  it appears first, up to `max_states`. Keys are numbers, texts, bytes, None, and tuples of them.
+* **Open-ended.** Any other observation, or ``key(observation)``, must be hashable, and gets the next free number when
+  it first appears, up to `max_states`. Keys are numbers, texts, bytes, None, and tuples of them.
 
 A finite space is described by a dict: ``{"kind": "discrete", "n": 4, "start": 0}``, ``{"kind": "array", "n": [5, 5],
 "start": [0, 0], "shape": [2]}``, ``{"kind": "tuple", "parts": [...]}``, ``{"kind": "dict", "parts": [["row", ...]]}``.

@@ -353,7 +353,7 @@ class ModelStage(Stage[Plan]):
     def unfinished(self) -> Chunk:
         _, _, done, _, self.luck.used, self.choices.used, epochs, ended = self.cursor.tolist()
         if ended:
-            self.plan = None  # the same plan may be made again
+            self.plan = None  # the agent may plan the same again
         return Chunk(self.record.part(0, done), ended, self.walk.epoch_ends[:epochs], self.walk.epoch_flags[:epochs])
 
     def begin(self, plan: Plan) -> None:

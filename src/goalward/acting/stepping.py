@@ -96,7 +96,7 @@ class SteppingStage(Stage[PlanT], Generic[X, PlanT]):
             if received():  # the run is to stop, and the next steps may take long
                 break
         if ended:
-            self.plan = None  # the same plan may be made again
+            self.plan = None  # the agent may plan the same again
         return self.unfinished(ended)
 
     def unfinished(self, ended: int = 0) -> Chunk:

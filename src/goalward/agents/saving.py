@@ -1,7 +1,8 @@
 """Agents on disk: their settings, their task and what they have learnt.
 
-An agent is written as plain data and arrays (see `goalward.archive`) and made again by its class: begun on its task,
-then given what it had learnt. Only algorithms of the registry can be read back, and nothing in a file is executed.
+An agent is saved as plain data and arrays (see `goalward.archive`). To load it, its class builds a new agent, which
+begins on the task and restores what was learnt. Only registered algorithms can be loaded, and nothing in a file is
+executed.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def restore_progress(agent: Learner, state: dict[str, Any]) -> None:
 
 
 def save(agent: Learner, path: str | Path, about: Mapping[str, Any] | None = None) -> None:
-    """Write an agent that has learnt to the file `path`, with plain data `about` where it comes from."""
+    """Save an agent that has learnt to the file `path`, with plain data `about` its origin."""
     task = getattr(agent, "task", None)
     if task is None:
         raise SettingError(f"{agent.name} has not learnt anything yet; save the agent of a run: run.agent")
@@ -64,7 +65,7 @@ def load(path: str | Path) -> Learner:
 
 
 def read(path: str | Path) -> tuple[Learner, dict[str, Any]]:
-    """Read an agent and what was written about it."""
+    """Read an agent and the data `about` it."""
     tree = archive.read(Path(path), FORMAT, VERSION)
     try:
         check_no_file(tree["agent"])
@@ -72,12 +73,12 @@ def read(path: str | Path) -> tuple[Learner, dict[str, Any]]:
         settings = {name: decode(value) for name, value in tree["settings"].items()}
         agent = kind(**settings)
         agent.given = {name: decode(value) for name, value in tree["given"].items()}
-        # The generator is a placeholder: a run that goes on with the agent brings its own seed.
+        # The generator is a placeholder: a run that resumes with the agent has its own seed.
         agent.begin(kind.task_from_state(tree["task"]), generator(0))
         agent.restore(tree["learnt"])
         return agent, tree["about"]
     except (GoalwardError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError) as error:
-        raise FileError(f"{path}: the saved agent cannot be made again ({error})") from None
+        raise FileError(f"{path}: the saved agent cannot be restored ({error})") from None
 
 
 def check_no_file(name: Any) -> None:
@@ -91,14 +92,14 @@ def check_place(path: Path, what: str = "agent") -> None:
     folder = path.absolute().parent
     try:
         if path.is_dir():
-            raise FileError(f"{path}: is a folder; name a file to keep the {what} in, such as {path / what}.npz")
+            raise FileError(f"{path}: is a folder; name a file, such as {path / what}.npz")
         if not folder.is_dir():
-            raise FileError(f"{path}: there is no folder {folder} to keep the {what} in; make it first")
+            raise FileError(f"{path}: the folder {folder} does not exist; create it first")
         with NamedTemporaryFile(dir=folder, prefix=path.name, suffix=".part"):
             pass
     except OSError as error:
         raise FileError(
-            f"{path}: the {what} cannot be kept there ({error.strerror or error}); name a file that can be written"
+            f"{path}: the {what} cannot be saved there ({error.strerror or error}); choose a file that can be written"
         ) from None
 
 

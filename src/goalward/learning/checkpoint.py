@@ -1,10 +1,10 @@
 """Checkpoints: a run in progress on disk, as plain data (see `goalward.archive`).
 
-In a model a resumed run is bit for bit the run that was never interrupted: the file has all that decides what comes
-next, which is what the agent has learnt, its caches and generator, how many numbers of each stream are used, the plan
-in progress and the record so far. An environment cannot be put back to where it was, so there a new episode starts,
-with the same numbers for the same observations, new random draws and what the agent has learnt; the episode that was
-interrupted counts as one that was cut off.
+In a model, a resumed run is bit for bit the run that was never interrupted. The file holds everything that determines
+the next step: what the agent has learnt, its caches and its generator, how many numbers of each stream were used, the
+plan in progress and the record so far. An environment cannot be restored to its old state, so there a run resumes with
+a new episode. It keeps what the agent has learnt and the numbers of observations, and draws new random numbers; the
+interrupted episode counts as truncated.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ WRONG = (GoalwardError, LookupError, TypeError, ValueError, AttributeError, Arit
 class Checkpoint:
     """The checkpoint of one run: which run it is, and when it is saved next.
 
-    `saved` is what the file held at the start, None if there was none. `before_plan` is the agent before it plans,
-    which is what is saved if planning is interrupted.
+    `saved` is the content of the file at the start, or None. `before_plan` is the state of the agent before it plans,
+    which is saved if planning is interrupted.
     """
 
     def __init__(self, path: str | Path, every: float, run: dict[str, Any]):

@@ -55,7 +55,7 @@ MOST_ACTIONS = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """How a policy did in some episodes; `FrozenPolicy.evaluate` returns it.
+    """The results of a policy in some episodes; `FrozenPolicy.evaluate` returns them.
 
     Attributes
     ----------
@@ -169,7 +169,7 @@ class FrozenPolicy(ABC):
         archive.write(Path(path), FORMAT, VERSION, {"kind": self.kind, "policy": self.to_state()})
 
     def evaluate(self, world: Any, episodes: int = 200, seed: int = 0, *, max_steps: int = 10_000) -> Trial:
-        """Try the policy in a world.
+        """Run the policy in a world and measure its costs.
 
         Parameters
         ----------
@@ -354,4 +354,4 @@ def load_policy(path: str | Path, key: Callable[[Any], Any] | None = None) -> Fr
         policy: FrozenPolicy = getattr(import_module(module), name).from_state(tree["policy"], key)
         return policy
     except (GoalwardError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError) as error:
-        raise FileError(f"{path}: the saved policy cannot be made again ({error})") from None
+        raise FileError(f"{path}: the saved policy cannot be restored ({error})") from None

@@ -1,15 +1,16 @@
-"""Regret: what a run has paid beyond the optimal policy, in two ways.
+"""Regret: how much more a run has paid than the optimal policy, measured in two ways.
 
 Realised regret after k episodes
-    The sum of all costs paid, minus k V*(s_init). The definition of the paper; it carries the luck of the run.
+    The sum of all costs paid, minus k V*(s_init). This is the paper's definition. It includes the random variation of
+    the transitions.
 
 Gap regret after k episodes
-    The sum of Q*(s, a) - V*(s) over all pairs played, with Q*(s, a) = c(s, a) + sum of p(s' | s, a) V*(s'). Over one
+    The sum of Q*(s, a) - V*(s) over all pairs played, where Q*(s, a) = c(s, a) + sum of p(s' | s, a) V*(s'). Over one
     episode the costs are V*(s_init) + sum of gaps + sum of (V*(s') - E V*(s')), and the last sum is a martingale. So
-    the two have the same expectation, and the gap regret leaves the luck of the transitions out.
+    both have the same expectation, and the gap regret excludes the random variation of the transitions.
 
-V* is that of the true model with the true costs, to a relative 1e-10 where double precision allows, to
-1e-6 in any case.
+V* is computed in the true model with the true costs, to a relative 1e-10 where double precision allows, and to 1e-6
+otherwise.
 
 Rounding
     The planner proves V* to a relative width w (`Solution.width`, rounding included), so a computed gap differs from

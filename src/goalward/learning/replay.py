@@ -1,18 +1,18 @@
-"""What is kept of a run so that it can be watched afterwards: its epochs, plan by plan.
+"""Replays: the epochs of a run, recorded so that they can be watched afterwards.
 
-A `Recorder` looks at a run while `learn` makes it. It changes nothing, and a run without one does no work for it. A
-frame is one epoch: the plan, why it ended, and which transitions were seen from its start to the start of the next
-frame. The counts at the start of frame i are the sums over the frames before it.
+A `Recorder` observes a run without changing it. A frame is one epoch: the plan, why it ended, and which transitions
+were seen from its start to the start of the next frame. The counts at the start of frame i are the sums over the frames
+before it.
 
-Agents without plans choose at every step, and some agents follow one plan for good. They are looked at after 1, 2, 3,
-... steps, later whenever the number of steps has grown by five percent; such a look is a frame too.
+Some agents have no plans, because they choose at every step, or follow one plan to the end of the run. Their frames are
+snapshots, taken after 1, 2, 3, ... steps, and later whenever the number of steps has grown by five percent.
 
-A frame also has its first steps one by one, up to `MOST_STEPS_OF_FRAME`, so that a page can show the agent walking.
+A frame also lists its first steps, up to `MOST_STEPS_OF_FRAME`, so that a page can show the agent walking.
 
 Thinning
     Up to `MOST_FRAMES` epochs are kept, fewer if the states or the transitions are many. When there are more, every
-    second frame is dropped, except the first quarter and the epoch of the first goal. What was seen in an epoch that is
-    dropped counts for the frame before it, so the counts of every frame are exact.
+    second frame is dropped, except the first quarter and the epoch of the first goal. The transitions of a dropped
+    epoch are added to the frame before it, so the counts of every frame are exact.
 """
 
 from __future__ import annotations
