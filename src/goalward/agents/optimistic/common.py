@@ -95,11 +95,6 @@ class Optimist(Agent, kw_only=True):
         """Return a policy of smallest value, ties broken independently at every step."""
         return shares(Q) if self.ties == "random" else self.greedy(Q)
 
-    @property
-    def chance_factor(self) -> float:
-        """The factor of the uniform numbers that break ties: with 0 the first of the best actions is picked."""
-        return 1.0 if self.ties == "random" else 0.0
-
     def check_settled(self, residual: float, accuracy: float, sweeps: int) -> None:
         """Refuse a plan that has not settled."""
         if not residual <= accuracy:

@@ -105,6 +105,7 @@ class ULCVI(Attempts, kw_only=True):
                 f"the horizon 8 T* ln(8 K) is {H}; plans of {H} steps by {pairs} pairs do not fit into memory: a"
                 " smaller T_star is needed"
             )
+        self._chance_factor = float(self.ties == "random")  # with 0, `pick` takes the first of the best actions
         self._Q = np.zeros((H, *task.costs.shape))
         self.m: Int64s = np.zeros(1, dtype=np.int64)
         c_f, B = 8.0 * self.B_star / self._unit, 9.0 * self.B_star / self._unit
@@ -148,10 +149,10 @@ class ULCVI(Attempts, kw_only=True):
         if self._attempt[IN_PROGRESS] == 0:
             plan_interval(self.memory())
         h = max(self._attempt[TAKEN], len(self._Q) - self._attempt[DISTINCT])
-        return int(pick(self._Q[h], state, self._order, draw() * self.chance_factor))
+        return int(pick(self._Q[h], state, self._order, draw() * self._chance_factor))
 
     def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
-        while not roll_out(model, walk, self._order, self.chance_factor, self.memory()):
+        while not roll_out(model, walk, self._order, self._chance_factor, self.memory()):
             self.counts.widen()
 
     def values(self) -> Floats:
