@@ -131,10 +131,7 @@ print(*results.runs()["cost"])
 
 def test_what_only_this_process_knows_runs_here(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
     world = gw.worlds.grid_world(2, 2)
-    agents = {
-        "psrl": gw.agents.PSRL(gw.Dirichlet(0.5)),
-        "object": gw.agents.PSRL(gw.FinitePrior([world, gw.worlds.grid_world(2, 2, success=0.5)])),
-    }
+    agents = {"psrl": gw.agents.PSRL(gw.Dirichlet(0.5)), "uniform": gw.agents.Uniform()}
     results = gw.compare(agents, lambda: world, episodes=40, runs=3, folder=own / "results")
     assert len([line for line in capsys.readouterr().err.splitlines() if "runs in this process" in line]) == 1
     assert not (own / "results").exists()
@@ -158,6 +155,11 @@ def test_a_model_is_compared_like_the_world_it_comes_from(own: Path) -> None:
     ("agents", "world", "message"),
     [
         ({}, "grid-world", "agents is {}; it must be a dict of labels and agents"),
+        (
+            {"a": gw.agents.PSRL(gw.FinitePrior([gw.worlds.grid_world()]))},
+            "grid-world",
+            "the settings of a contain models, which a study cannot write down",
+        ),
         ({"a": gw.agents.PSRL}, "grid-world", "a is .*PSRL.*; it must be an agent"),
         ({"a": "psrl"}, gw.Environment(gw.to_gymnasium(gw.worlds.grid_world())), "pass a function that returns it"),
         ({"a": "psrl"}, gw.to_gymnasium(gw.worlds.grid_world()), "pass a function that returns it"),

@@ -93,20 +93,6 @@ def test_only_the_living_hold_runs_back(folder, run_here, monkeypatch):
     mine.leave()
 
 
-def test_a_complete_study_leaves_no_ghosts(folder, run_here):
-    """What processes of other machines left is removed, but not while their runs are missing."""
-    study = Study.load(folder / "small.toml")
-    _, store = run_here(study)
-    name, key = f"{study.design.reference.rpartition('/')[2]}-1of1", jobs_of(study.design)[0].key
-    ghosts = {"compiling": ([], 0), "stored": ([key], 5), "gone": (["0" * 64], 100), "alive": (["0" * 64], 5)}
-    for host, (keys, age) in ghosts.items():
-        path = store.folder / "active" / f"{name}-{host}-1.json"
-        path.write_text(json.dumps({"host": host, "pid": 1, "workers": 1, "keys": keys}))
-        os.utime(path, (time.time() - age, time.time() - age))
-    assert run_study(study, store, ThisProcess).complete
-    assert [path.name for path in (store.folder / "active").iterdir()] == [f"{name}-alive-1.json"]
-
-
 def test_a_process_whose_file_was_cleared_still_sees_what_others_make(tmp_path):
     mine, other = (Presence(tmp_path, "x-1of1") for _ in range(2))
     other.path = other.path.with_name("x-1of1-elsewhere-1.json")

@@ -61,7 +61,7 @@ def run(
     if again is not None:
         run_again(Path(study), again, format)
         return
-    loaded = Study.load(study, execute=not show_study)
+    loaded = Study.load(study)
     if show_study:
         loaded.check()
         text = loaded.shown_text
@@ -231,6 +231,8 @@ def summary(
     checked_level(level)
     checked_measure(measure)
     results = read_results(folder, study, ["gap_regret"])
+    if compare and reference:
+        raise SettingError("--reference is of the summary; leave it out with --compare")
     if compare:
         tables = [comparison_table(results, *compare, measure, level, interval)]
     else:
@@ -303,22 +305,21 @@ def export(
     folder: options.Folder,
     study: options.StudyName = None,
     absent: Annotated[bool, typer.Option("--all", help="Also list runs that are missing, failed or damaged.")] = False,
-    visits: Annotated[bool, typer.Option("--visits", help="Make all runs again and count visits of pairs.")] = False,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a file: .csv, .parquet, .json, ...")] = None,
     format: options.Format = "csv",
 ) -> None:
     """Print or write the stored runs, one row for each run."""
-    from goalward.results.export import export_table, visits_table
+    from goalward.results.export import export_table
     from goalward.studies.store import Store
 
     store = Store.open(folder)
-    table = visits_table(store, study) if visits else export_table(store, study, absent)
+    table = export_table(store, study, absent)
     say_choice(store, study)
     if out is None:
         show(table, format=format)
     else:
         table.save(out)
-        say(f"{plural(len(table), 'row' if visits else 'run')} written: {out}")
+        say(f"{plural(len(table), 'run')} written: {out}")
 
 
 def status_tables(studies: Sequence[Status], notes: Sequence[str] = ()) -> list[Table]:

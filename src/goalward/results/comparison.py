@@ -8,7 +8,6 @@ that is an object) exists in this process only: the runs stay here and nothing i
 
 from __future__ import annotations
 
-import copy
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
@@ -23,7 +22,6 @@ from goalward.errors import GoalwardError, SettingError
 from goalward.results.results import Results, run
 from goalward.settings import plain, settings_of
 from goalward.ssp.model import SSP
-from goalward.studies.run_spec import complete_agent, contains_none
 from goalward.studies.study import Study
 from goalward.user_code import hold, load_member
 from goalward.worlds.base import registry as known_worlds
@@ -110,14 +108,10 @@ def agent_entry(label: str, agent: Any, only_here: list[str]) -> dict[str, Any]:
         for name, value in agent.settings().items()
         if name not in agent.given and value != plain(settings_of(kind)[name].default)
     }
-    try:
-        complete_agent(kind, settings)
-        described = not any(contains_none(value) or "digest" in str(value) for value in settings.values())
-    except GoalwardError:
-        described = False
-    if not described:
-        only_here.append(f"the settings of {label} are objects")
-        return {"agent": hold(fixed(agent)), "label": label}
+    if any("digest" in str(value) for value in settings.values()):
+        raise SettingError(
+            f"the settings of {label} contain models, which a study cannot write down; use goalward.learn"
+        )
     registered = known_agents.entries.get(kind.name) is kind
     return {"agent": kind.name if registered else reference_to(kind, only_here), "label": label, "settings": settings}
 
@@ -125,16 +119,6 @@ def agent_entry(label: str, agent: Any, only_here: list[str]) -> dict[str, Any]:
 def without_none(value: Any) -> Any:
     """Return the settings of a prior without None, which stands for a default there."""
     return {name: entry for name, entry in value.items() if entry is not None} if isinstance(value, dict) else value
-
-
-def fixed(agent: Learner) -> type[Learner]:
-    """Return a class that has no settings, and whose only agent is this one."""
-    methods = {
-        "complete": classmethod(lambda cls, settings: {}),
-        "from_settings": classmethod(lambda cls, settings, world, episodes: copy.copy(agent)),
-        "name": agent.name,
-    }
-    return type(type(agent).__name__, (type(agent),), methods)
 
 
 def reference_to(thing: Any, only_here: list[str]) -> str:

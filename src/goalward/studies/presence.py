@@ -12,7 +12,7 @@ import os
 import platform
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,7 @@ class Presence:
         temporary = self.path.with_name(f".{self.path.stem}{files.TEMPORARY}")
         taken: set[str] = set()
         with suppress(OSError), self.locked():
-            self.path.touch()  # the clock of the file system; another process may have cleared the file
+            self.path.touch()  # the clock of the file system
             taken = self.taken()
             keys = [*making, *(key for key in wanted if key not in taken)]
             facts = {"host": platform.node(), "pid": os.getpid(), "workers": workers, "keys": keys}
@@ -90,19 +90,6 @@ class Presence:
         self.others = len(others)
         return {key for facts in others for key in facts["keys"]}
 
-    def clear(self, stored: Callable[[str], bool]) -> None:
-        """Remove the files of processes of this name that are gone, or whose runs are all stored.
-
-        Whether a process of another machine was killed is not known; one that lives writes its file again.
-        """
-        if not any(self.folder.glob(f"{self.name}-*.json")):
-            return
-        with suppress(OSError), self.locked():
-            now = (self.folder / "lock").stat().st_mtime
-            for path, facts in entries(self.folder, now, f"{self.name}-"):
-                if facts["age"] >= GONE_SECONDS or has_died(facts) or all(stored(str(key)) for key in facts["keys"]):
-                    path.unlink(missing_ok=True)
-
     def leave(self) -> None:
         """Remove the file."""
         self.over.set()
@@ -112,24 +99,23 @@ class Presence:
 
 def active(results: Path) -> list[dict[str, Any]]:
     """Return what the processes say that make runs in a results folder now: host, pid, workers, keys and age."""
-    return list(present(results / "active", time.time()))
+    return present(results / "active", time.time())
 
 
-def present(folder: Path, now: float, name: str = "") -> Iterator[dict[str, Any]]:
-    """Yield what the processes say that are not gone and whose file begins with a name."""
-    for _, facts in entries(folder, now, name):
-        if facts["age"] < GONE_SECONDS and not has_died(facts):
-            yield facts
+def present(folder: Path, now: float, name: str = "") -> list[dict[str, Any]]:
+    """Return what the processes say that are not gone and whose file begins with a name.
 
-
-def entries(folder: Path, now: float, name: str) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Yield the files that begin with a name, and what they say; "age" is the time since their last touch."""
+    "age" is the time since their last touch.
+    """
+    found = []
     for path in folder.glob(f"{name}*.json"):
         with suppress(OSError, FileError, ValueError):
             age = now - path.stat().st_mtime
             facts = json.loads(files.read_bytes(path, follow=False))
-            if isinstance(facts, dict) and isinstance(facts.get("keys"), list):
-                yield path, facts | {"age": age}
+            sound = isinstance(facts, dict) and isinstance(facts.get("keys"), list)
+            if sound and age < GONE_SECONDS and not has_died(facts):
+                found.append(facts | {"age": age})
+    return found
 
 
 def has_died(facts: dict[str, Any]) -> bool:
@@ -139,8 +125,6 @@ def has_died(facts: dict[str, Any]) -> bool:
         return False
     try:
         os.kill(pid, 0)  # asks, and sends nothing
-    except ProcessLookupError:
-        return True
-    except OSError:
-        return False
+    except OSError as error:
+        return isinstance(error, ProcessLookupError)
     return False

@@ -250,8 +250,6 @@ def run_study(
         report.stopped = f"{removed} runs were removed from {store.folder} meanwhile; the same command makes them again"
     report.done = min(report.done, there)
     report.stored, report.others = there - report.done, 0
-    if report.complete:
-        session.presence.clear(store.has)
     return report
 
 
