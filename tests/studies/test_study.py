@@ -76,12 +76,6 @@ def test_defaults_are_filled_in():
     assert type(spelt.cells[0].world.identity["settings"]["success"]) is float
 
 
-def test_several_lengths_make_several_cells():
-    design = study(STUDY.replace("episodes = 200", "episodes = [10, 20]")).design
-    assert labels(design)[:3] == [("GridWorld", name, 10) for name in ("uniform", "PSRL-SSP", "optimal")]
-    assert labels(design)[3] == ("GridWorld", "uniform", 20)
-
-
 def test_the_full_text_is_the_same_study():
     first = study()
     again = study(first.shown_text)
@@ -116,17 +110,17 @@ def test_the_priors_of_a_study(tmp_path):
 @pytest.mark.parametrize(
     ("found", "put", "line", "message"),
     [
-        ("runs = 3", "rns = 3", 2, "no key is called 'rns' here; did you mean 'runs'?"),
-        ("runs = 3", "zzz = 3", 2, "no key is called 'zzz' here; allowed are: name, description, seed, runs"),
+        ("runs = 3", "rns = 3", 2, "no key is called 'rns'; did you mean 'runs'?"),
+        ("runs = 3", "zzz = 3", 2, "no key is called 'zzz'; there are: agents, description, episodes"),
         ("runs = 3", "runs = 'x'", 2, "runs is 'x'; it must be a valid integer"),
         ("runs = 3", "runs = 0", 2, "runs is 0; it must be greater than or equal to 1"),
         ("runs = 3", "runs = true", 2, "runs is True; it must be a valid integer"),
         ("runs = 3", "seed = -1", 2, "seed is -1; it must be greater than or equal to 0"),
-        ("= 200", "= [200, 0]", 3, "episodes is [200, 0]; it must be an integer of at least 1, or a list of such"),
-        ("= 200", "= []", 3, "episodes is []; it must be an integer of at least 1, or a list of such"),
+        ("= 200", "= [200, 0]", 3, "episodes is [200, 0]; it must be a valid integer"),
+        ("= 200", "= 0", 3, "episodes is 0; it must be greater than or equal to 1"),
         ('name = "try"', "", 1, 'name is missing; add name = "..."'),
         ('name = "try"', 'name = "a/b"', 1, "name is 'a/b'; it must be made of letters, digits"),
-        ("label = ", "lable = ", 7, "no key is called 'lable' here; did you mean 'label'?"),
+        ("label = ", "lable = ", 7, "no key is called 'lable'; did you mean 'label'?"),
         ('"grid-world"', '"gridworld"', 6, "no world is called 'gridworld'; did you mean 'grid-world'?"),
         ("rows = ", "row = ", 11, "no setting of random-mdp-v1 is called 'row'; did you mean 'rows'?"),
         ('rows = "dirichlet"', 'rows = "flat"', 11, "rows is 'flat'; it must be 'dirichlet' or 'uniform'"),
@@ -243,7 +237,7 @@ def test_keys_of_every_kind_have_their_line():
 
 
 def test_a_mistake_after_a_comment_with_quotes_has_its_line(folder):
-    with pytest.raises(FileError, match=r"line 4: no key is called 'rns' here; did you mean 'runs'"):
+    with pytest.raises(FileError, match=r"line 4: no key is called 'rns'; did you mean 'runs'"):
         study('name = "x"  # """\nepisodes = 3 # \'\'\'\n# """\nrns = 3\n[[worlds]]\nworld = "grid-world"\n')
 
 
@@ -328,7 +322,7 @@ name = "everything"
 description = "files, sweeps, groups, nothing left out"
 seed = 3
 runs = 2
-episodes = [4, 6]
+episodes = 4
 max_steps = 500
 
 [[worlds]]
@@ -400,7 +394,7 @@ def test_changes_replace_what_a_study_says():
     assert growth.replace(runs=20).design == growth.design
     with pytest.raises(SettingError, match=r"^runs: runs is 0; it must be greater than or equal to 1"):
         growth.replace(runs=0)
-    with pytest.raises(SettingError, match="no key is called 'run' here; did you mean 'runs'"):
+    with pytest.raises(SettingError, match="no key is called 'run'; did you mean 'runs'"):
         growth.replace(run=2)
 
 
@@ -446,12 +440,8 @@ sweep = { SWEEP }
 """
 
 
-@pytest.mark.parametrize(
-    "sweep",
-    ['"prior.concentration" = [0.01, 1]', "prior.concentration = [0.01, 1]", "prior = { concentration = [0.01, 1] }"],
-)
-def test_settings_inside_others_can_be_swept(sweep):
-    design = study(NESTED.replace("SWEEP", sweep)).design
+def test_settings_inside_others_can_be_swept():
+    design = study(NESTED.replace("SWEEP", '"prior.concentration" = [0.01, 1]')).design
     assert [cell[:2] for cell in labels(design)] == [
         (world, f"psrl, concentration {value}") for world in ("2 x 4", "3 x 4") for value in ("0.01", "1")
     ]

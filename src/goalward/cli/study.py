@@ -216,9 +216,6 @@ def summary(
     measure: Annotated[
         str, typer.Option(help="With --compare: gap_regret, which varies less, regret, or cost.")
     ] = "gap_regret",
-    reference: Annotated[
-        bool, typer.Option("--reference", help="Also divide the gap regret by a heuristic scale, not a bound.")
-    ] = False,
     out: options.TableFile = None,
     format: options.Format = "text",
 ) -> None:
@@ -231,12 +228,10 @@ def summary(
     checked_level(level)
     checked_measure(measure)
     results = read_results(folder, study, ["gap_regret"])
-    if compare and reference:
-        raise SettingError("--reference is of the summary; leave it out with --compare")
     if compare:
         tables = [comparison_table(results, *compare, measure, level, interval)]
     else:
-        tables = summary_tables(results, level, interval, reference)
+        tables = summary_tables(results, level, interval)
     if out is not None:
         save(tables, out)
     show(*tables, format=format, written=[out])

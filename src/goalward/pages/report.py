@@ -20,7 +20,6 @@ from goalward.results.measures import CURVES
 from goalward.results.results import CellResults, Results, load_results
 from goalward.results.summary import summary_tables
 from goalward.statistics import checked_level
-from goalward.studies.design import world_name
 from goalward.studies.store import NoRun, Store
 from goalward.table import Cell, Table
 
@@ -171,7 +170,7 @@ def facts(results: Results) -> Iterator[dict[str, Any]]:
             CAUSES[Ended[name]]: count for name, count in cell.ended_by.most_common() if name in Ended.__members__
         }
         yield {
-            "world": world_name(results.design, cell.cell),
+            "world": cell.cell.world.label,
             "agent": cell.cell.agent.label,
             "algorithm": str(identity.get("name", "")),
             "settings": identity.get("settings", {}),

@@ -21,7 +21,6 @@ from goalward.progress import counted
 from goalward.results.results import Results
 from goalward.results.summary import sweep_rows
 from goalward.ssp.model import SSP
-from goalward.studies.design import world_name
 from goalward.studies.rerun import rerun, same_episodes
 from goalward.studies.run_file import StoredRun
 from goalward.studies.run_spec import RunSpec
@@ -88,7 +87,7 @@ def study_reports(store: Store, results: Results, runs: int) -> tuple[dict[str, 
     for cell in counted("carrying out runs again", "cells", results.cells, len(results.cells)):
         specs = results.design.specs(cell.cell)
         complete = [specs[number] for number in cell.runs[cell.complete][:runs].tolist()]
-        name = f"{cell.cell.agent.label} in {world_name(results.design, cell.cell)}"
+        name = f"{cell.cell.agent.label} in {cell.cell.world.label}"
         try:
             check_agent(store, specs[0])
             if complete:

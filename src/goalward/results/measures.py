@@ -18,7 +18,7 @@ from goalward.errors import SettingError
 from goalward.formatting import Interval, number
 from goalward.statistics import growth_along
 from goalward.studies.run_file import StoredRun
-from goalward.table import Column, written
+from goalward.table import Column
 
 
 class Sample(NamedTuple):
@@ -34,19 +34,15 @@ class Sample(NamedTuple):
     interval: Callable[[Floats, float], Interval]
 
 
+def interval(sample: Sample) -> Interval:
+    return sample.interval(sample.values, sample.level)
+
+
 @dataclass(frozen=True)
-class Statistic:
-    """A column of summaries."""
+class Statistic(Column):
+    """A column of summaries, and how it is computed."""
 
-    name: str
-    of: Callable[[Sample], Any]
-    write: Callable[[Any], str] = written
-    heading: str = ""
-
-    @property
-    def column(self) -> Column:
-        """The column of a table."""
-        return Column(self.name, self.heading, self.write)
+    of: Callable[[Sample], Any] = interval
 
 
 @dataclass(frozen=True)
@@ -79,10 +75,6 @@ def final(column: str) -> Callable[[StoredRun], float]:
     return of
 
 
-def interval(sample: Sample) -> Interval:
-    return sample.interval(sample.values, sample.level)
-
-
 def median(sample: Sample) -> float:
     return float(np.median(sample.values)) if len(sample.values) else math.nan
 
@@ -107,33 +99,33 @@ MEASURES = (
     Measure(
         "regret",
         final("regret"),
-        (Statistic("regret", interval), Statistic("median", median, rounded)),
+        (Statistic("regret"), Statistic("median", write=rounded, of=median)),
         curve="regret",
         label="regret",
     ),
     Measure(
         "gap_regret",
         final("gap_regret"),
-        (Statistic("gap_regret", interval), Statistic("exponent", exponent)),
+        (Statistic("gap_regret"), Statistic("exponent", of=exponent)),
         curve="gap_regret",
         label="sum of optimality gaps",
     ),
     Measure(
         "cost",
         lambda run: run.outcome["total_cost"] / run.outcome["episodes"],
-        (Statistic("cost", interval, heading="cost per episode"),),
+        (Statistic("cost", "cost per episode"),),
         curve="cost",
         label="cost of the episode",
     ),
     Measure(
         "goals",
         lambda run: run.outcome["goals"] / run.outcome["episodes"],
-        (Statistic("goals", mean, percent, heading="goal reached"),),
+        (Statistic("goals", "goal reached", percent, mean),),
     ),
     Measure(
         "steps",
         lambda run: run.outcome["total_steps"],
-        (Statistic("steps", mean, rounded),),
+        (Statistic("steps", write=rounded, of=mean),),
         curve="steps",
         label="steps of the episode",
         kind="int64",
@@ -141,7 +133,7 @@ MEASURES = (
     Measure(
         "seconds",
         lambda run: run.document["timing"]["cpu_seconds"],
-        (Statistic("seconds", mean, lambda value: number(value, 2, zeros=True)),),
+        (Statistic("seconds", write=lambda value: number(value, 2, zeros=True), of=mean),),
     ),
 )
 LABELS = {measure.curve: measure.label for measure in MEASURES if measure.curve}

@@ -24,7 +24,7 @@ from goalward.progress import counted, in_notebook, shown
 from goalward.results.measures import COMPARED, CURVES, MEASURES, values_of
 from goalward.studies import run_file
 from goalward.studies.children import Limits
-from goalward.studies.design import Cell, Design, world_name
+from goalward.studies.design import Cell, Design
 from goalward.studies.run_file import recorded
 from goalward.studies.runner import Options, Watch, run_study, study_progress
 from goalward.studies.status import check_study
@@ -103,7 +103,7 @@ class Results:
         """Return the cells of each world, by its name."""
         worlds: dict[str, list[CellResults]] = {}
         for cell in self.cells:
-            worlds.setdefault(world_name(self.design, cell.cell), []).append(cell)
+            worlds.setdefault(cell.cell.world.label, []).append(cell)
         return worlds
 
     def agents(self) -> list[str]:
@@ -122,16 +122,15 @@ class Results:
         """Return a table with one row for each stored run; regrets of a run that was cut off are NaN."""
         return Table([row for cell in self.cells for row in run_rows(cell)], name="runs")
 
-    def summary(self, level: float = 0.95, interval: str = "t", reference: bool = False) -> Table:
+    def summary(self, level: float = 0.95, interval: str = "t") -> Table:
         """Return a table with one row for each agent in each world: means over runs, with their intervals.
 
         The `interval` is Student's ("t"), or the table has medians with their intervals ("median"), at `level`. If
-        there is one world, the notes compare the agents with the first one, run by run. With `reference`, a column has
-        the gap regret divided by `goalward.theory.RegretLimit.reference`: a heuristic scale, not a bound.
+        there is one world, the notes compare the agents with the first one, run by run.
         """
         from goalward.results.summary import summary_table
 
-        return summary_table(self, level, interval, reference)
+        return summary_table(self, level, interval)
 
     def status(self, check: bool = False) -> Table:
         """Return a table with one row for each cell: how many runs the folder has now, which failed, which are missing.

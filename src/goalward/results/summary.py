@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -27,7 +26,6 @@ from goalward.statistics import (
 )
 from goalward.studies.attachments import Attachments
 from goalward.studies.design import Cell as StudyCell
-from goalward.studies.design import world_name
 from goalward.studies.run_spec import make_world
 from goalward.studies.store import Store
 from goalward.studies.sweeps import labelled
@@ -38,12 +36,17 @@ if TYPE_CHECKING:
     from goalward.theory.limit import RegretLimit
 
 MOST_NOTES = 8
+ABSENT = {
+    "truncated": "were cut off by the step limit and are left out; means cover only finished runs and are biased low",
+    "failed": "failed; goalward status names them",
+    "missing": "are missing; goalward run makes them",
+}
 
 
-def summary_tables(results: Results, level: float = 0.95, interval: str = "t", reference: bool = False) -> list[Table]:
+def summary_tables(results: Results, level: float = 0.95, interval: str = "t") -> list[Table]:
     """Return the summary of a study and, if it sweeps a setting, how the regret grows with it."""
     sweeps = sweep_rows(results, level)
-    summary = summary_table(results, level, interval, reference)
+    summary = summary_table(results, level, interval)
     if not sweeps:
         return [summary]
     rows = [
@@ -62,11 +65,8 @@ def summary_tables(results: Results, level: float = 0.95, interval: str = "t", r
     return [replace(summary, notes=()), growth]
 
 
-def summary_table(results: Results, level: float = 0.95, interval: str = "t", reference: bool = False) -> Table:
-    """Return one row for each agent in each world: statistics over the complete runs, and the notes they need.
-
-    With `reference`, the gap regret is also divided by `reference_in` the world.
-    """
+def summary_table(results: Results, level: float = 0.95, interval: str = "t") -> Table:
+    """Return one row for each agent in each world: statistics over the complete runs, and the notes they need."""
     checked_level(level)
     rows = [summary_row(results, cell, level, checked_interval(interval)) for cell in results.cells]
     lengths = {row["episodes"] for row in rows}
@@ -75,21 +75,11 @@ def summary_table(results: Results, level: float = 0.95, interval: str = "t", re
     title = f"{words[0]}{after} with {100 * level:g} % {words[1]}"
     known = {cell.has_model for cell in results.cells}
     hidden = ({"cost", "goals"} if False not in known else set()) | (set() if True in known else {*REGRETS})
-    shown = [statistic.column for measure in MEASURES for statistic in measure.statistics if measure.name not in hidden]
+    shown: list[Column] = [
+        statistic for measure in MEASURES for statistic in measure.statistics if measure.name not in hidden
+    ]
     notes = paired_notes(results, level, interval) + notes_on(rows) + skewed_notes(results) * (interval == "t")
-    if reference:
-        scales = {world: reference_in(results, cells[0].cell) for world, cells in results.worlds().items()}
-        for row in rows:
-            row["of_reference"] = in_units(row["gap_regret"], scales[row["world"]])
-        shown.append(Column("of_reference", "regret / reference"))
-        notes.append("reference: a heuristic scale, not a bound")
     return Table(rows, ["agent", Column("complete", "runs"), *shown], "summary", title, notes, group="world")
-
-
-def reference_in(results: Results, cell: StudyCell) -> float:
-    """Return `RegretLimit.reference` of the world of a cell; NaN where `limit_in` knows none, or it is 0."""
-    limit = limit_in(results, cell)
-    return math.nan if limit is None else limit.reference(cell.episodes) or math.nan
 
 
 def limit_in(results: Results, cell: StudyCell) -> RegretLimit | None:
@@ -109,12 +99,6 @@ def limit_in(results: Results, cell: StudyCell) -> RegretLimit | None:
         return regret_limit(world) if isinstance(world, SSP) else None
     except GoalwardError:
         return None
-
-
-def in_units(regret: Interval, unit: float) -> Cell:
-    """Return a regret in units of a scale; an empty cell if there is no scale."""
-    ratio = Interval(regret.value / unit, regret.low / unit, regret.high / unit, regret.runs)
-    return Cell(ratio, "" if math.isnan(unit) else written(ratio))
 
 
 def skewed_notes(results: Results) -> list[str]:
@@ -147,7 +131,7 @@ def summary_row(results: Results, cell: CellResults, level: float, interval: str
     missing = len(cell.missing) + len(cell.damaged)
     label = cell.cell.agent.label
     row: dict[str, Any] = {
-        "world": world_name(results.design, cell.cell),
+        "world": cell.cell.world.label,
         "agent": Cell(label, f"{label} *") if truncated or failed or missing or cell.caveat else label,
         "episodes": cell.cell.episodes,
         "complete": int(np.count_nonzero(complete)),
@@ -170,15 +154,7 @@ def notes_on(rows: list[dict[str, Any]]) -> list[str]:
         agent = row["agent"].value if isinstance(row["agent"], Cell) else row["agent"]
         where = f"{agent} in {row['world']}"
         planned = sum(row[name] for name in ("complete", "truncated", "failed", "missing"))
-        if row["truncated"]:
-            notes.append(
-                f"{where}: {row['truncated']} of {planned} runs were cut off by the step limit and are left out;"
-                " means cover only finished runs and are biased low"
-            )
-        if row["failed"]:
-            notes.append(f"{where}: {row['failed']} of {planned} runs failed; goalward status names them")
-        if row["missing"]:
-            notes.append(f"{where}: {row['missing']} of {planned} runs are missing; goalward run makes them")
+        notes += [f"{where}: {row[state]} of {planned} runs {words}" for state, words in ABSENT.items() if row[state]]
         if row["goals"] < 1.0:
             lost = f"{100 * (1.0 - row['goals']):.3g} % of the episodes did not reach the goal"
             notes.append(f"{where}: {lost}; their costs count as far as they went")
@@ -216,7 +192,7 @@ def sweep_rows(results: Results, level: float) -> list[SweepRow]:
         swept = cell.cell.world.swept
         if len(swept) == 1 and is_positive_number(next(iter(swept.values()))):
             setting = next(iter(swept))
-            family = world_name(results.design, cell.cell).removesuffix(labelled("", swept))
+            family = cell.cell.world.label.removesuffix(labelled("", swept))
             groups.setdefault((family, cell.cell.agent.label, setting), []).append(cell)
     rows = []
     for (world, agent, setting), cells in groups.items():

@@ -62,11 +62,6 @@ class Design:
         decisive = [self.name, self.seed, self.runs, self.max_steps, self.results, cells]
         return f"{self.name}/{hashlib.sha256(canonical(decisive).encode()).hexdigest()[:12]}"
 
-    @cached_property
-    def several_lengths(self) -> bool:
-        """Whether the runs of the cells differ in their number of episodes."""
-        return len({cell.episodes for cell in self.cells}) > 1
-
     def world(self, cell: Cell, run: int) -> dict[str, Any]:
         """Return the world of a run, as `RunSpec.world`."""
         entry = cell.world
@@ -111,21 +106,15 @@ class Design:
         return self.known_keys[id(cell)]
 
 
-def world_name(design: Design, cell: Cell) -> str:
-    """Return the label of the world of a cell, with the number of episodes where the study has several."""
-    return f"{cell.world.label}, {cell.episodes:,} episodes" if design.several_lengths else cell.world.label
-
-
 def design_of(spec: StudySpec) -> Design:
     """Return the runs of a complete study; raise SettingError if there are too many."""
     numbers = [len(spec.worlds if entry.worlds is None else entry.worlds) for entry in spec.agents]
-    size = sum(numbers) * len(spec.lengths) * spec.runs
+    size = sum(numbers) * spec.runs
     if size > MOST_RUNS:
         raise SettingError(f"the study has {size:,} runs; a study can have {MOST_RUNS:,}: split it")
     cells = [
-        Cell(world, agent, episodes)
+        Cell(world, agent, spec.episodes)
         for world in spec.worlds
-        for episodes in sorted(spec.lengths)
         for agent in spec.agents
         if agent.worlds is None or world.label in agent.worlds
     ]

@@ -82,8 +82,6 @@ class Report:
     failures: list[Failure] = field(default_factory=list)
     lost: int = 0
     """Runs that were handed out again, because a worker or the connection was lost."""
-    repeated: int = 0
-    """Runs that somebody else had stored when this process had made them too."""
     elsewhere: int = 0
     """Runs that somebody else has stored, so that this process did not make them."""
     workers: int = 0
@@ -113,7 +111,6 @@ class Report:
             f"{len(self.failures):,} failed": len(self.failures),
             f"{self.lost:,} handed out again": self.lost,
             f"{self.elsewhere:,} made by others": self.elsewhere,
-            f"{self.repeated:,} made twice": self.repeated,
             f"{self.others:,} other process{'es' * (self.others != 1)} at work here": self.others,
             self.waiting: len(self.waiting),
         }
@@ -152,15 +149,14 @@ def chosen_cells(design: Design, only: Collection[str]) -> list[int]:
         return {
             "agent": {cell.agent.label, cell.agent.label.partition(", ")[0], agent},
             "world": {cell.world.label, cell.world.label.partition(", ")[0], world},
-            "episodes": {str(cell.episodes)},
         }
 
     known = [names(cell) for cell in design.cells]
     fitting: dict[str, set[int]] = {}
     for choice in only:
         kind, equals, pattern = (part.strip() for part in choice.partition("="))
-        if not equals or kind not in ("agent", "world", "episodes"):
-            raise SettingError(f"expected agent=..., world=... or episodes=..., got {choice!r}")
+        if not equals or kind not in ("agent", "world"):
+            raise SettingError(f"expected agent=... or world=..., got {choice!r}")
         cells = {index for index, cell in enumerate(known) if any(fnmatch.fnmatchcase(n, pattern) for n in cell[kind])}
         if not cells:
             raise UnknownNameError(f"{kind} of this study", pattern, set().union(*(cell[kind] for cell in known)))
@@ -434,7 +430,6 @@ class Session:
                 self.put_back([job])
             elif job.key not in self.settled:  # otherwise it was handed out twice
                 ended.append((job, result))
-        self.report.repeated += sum(self.store.has(job.key) for job, _ in ended)
         # The disk synchronises several files in the time of one.
         with ThreadPoolExecutor(WRITERS) as threads:
             errors = list((threads.map if len(ended) > 1 else map)(self.write, ended))

@@ -5,7 +5,7 @@ A study is a TOML file::
     name = "my-study"            # names the results folder
     seed = 0                     # decides every random draw of the study
     runs = 10                    # runs of each agent in each world
-    episodes = 10_000            # a number, or a list of numbers
+    episodes = 10_000            # of each run
 
     [[worlds]]
     world = "grid-world-v0"      # an id of the registry, a model (.npz, .json) or a map (.txt)
@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import bisect
 import contextlib
-import difflib
 import json
 import math
 import re
@@ -37,10 +36,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from goalward.errors import FileError, GoalwardError, SettingError
+from goalward.errors import FileError, GoalwardError, SettingError, UnknownNameError
 from goalward.files import parse_toml, read_text
 from goalward.user_code import without_digests
 from goalward.worlds.base import RULES
@@ -57,14 +56,6 @@ def canonical(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
-def check_lengths(episodes: object) -> object:
-    lengths = episodes if isinstance(episodes, list) else [episodes]
-    positive = all(type(length) is int and length >= 1 for length in lengths)
-    if not lengths or not positive or len({*lengths}) < len(lengths):
-        raise PydanticCustomError("lengths", "Input should be an integer of at least 1, or a list of such, each once")
-    return episodes
-
-
 def check_plain(value: object) -> object:
     """Refuse what cannot be part of a key; TOML also has dates, times, infinity and NaN."""
     entries = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
@@ -74,19 +65,6 @@ def check_plain(value: object) -> object:
     if not finite:
         raise PydanticCustomError("plain", f"Input should {PLAIN}")
     return value
-
-
-def flat(sweep: object) -> object:
-    """Return a sweep in which tables have become dotted names: ``prior.concentration``, quoted in TOML or not."""
-    if not isinstance(sweep, dict):
-        return sweep
-    names: dict[str, object] = {}
-    for name, values in sweep.items():
-        inner = flat(values) if isinstance(values, dict) else values
-        names |= (
-            {f"{name}.{below}": entry for below, entry in inner.items()} if isinstance(inner, dict) else {name: inner}
-        )
-    return names
 
 
 def check_name(name: str) -> str:
@@ -102,7 +80,7 @@ Label = Annotated[str, Field(min_length=1)]
 Positive = Annotated[int, Field(ge=1)]
 Plain = Annotated[Any, PlainValidator(check_plain)]
 Rule = str | Annotated[float, Field(allow_inf_nan=False)]
-Sweep = Annotated[dict[str, Annotated[list[Plain], Field(min_length=1)]], BeforeValidator(flat)]
+Sweep = dict[str, Annotated[list[Plain], Field(min_length=1)]]
 
 
 class Section(BaseModel):
@@ -208,8 +186,8 @@ class StudySpec(Section):
     """Decides all random numbers of the study."""
     runs: Positive = 10
     """Runs of each agent in each world."""
-    episodes: Annotated[int | list[int], PlainValidator(check_lengths)] = 10_000
-    """Episodes of each run; a list makes runs of each length."""
+    episodes: Positive = 10_000
+    """Episodes of each run."""
     max_steps: Positive | None = None
     """End a run after this many steps; by default never. All results mark such runs."""
     worlds: Annotated[list[WorldSpec], Field(min_length=1)]
@@ -218,11 +196,6 @@ class StudySpec(Section):
     """The agents."""
     stored: Stored | None = None
     """In stored studies: the version of the results and the time of the last run; otherwise ignored."""
-
-    @property
-    def lengths(self) -> list[int]:
-        """The numbers of episodes, as a list."""
-        return self.episodes if isinstance(self.episodes, list) else [self.episodes]
 
 
 @dataclass(frozen=True)
@@ -311,11 +284,9 @@ def explained(mistake: ErrorDetails) -> str:
         sections: dict[str | int, type[Section]] = {"worlds": WorldSpec, "agents": AgentSpec}
         section = sections.get(place[0], StudySpec) if len(place) > 1 else StudySpec
         allowed = [field for field in section.model_fields if field not in ("swept", "code", "stored")]
-        near = difflib.get_close_matches(name, allowed, n=1, cutoff=0.6)
-        hint = f"did you mean {near[0]!r}?" if near else f"allowed are: {', '.join(allowed)}"
-        if section is not StudySpec and not near:
-            hint += f"; settings of its own go into settings = {{ {name} = ... }}"
-        return f"no key is called {name!r} here; {hint}"
+        text = str(UnknownNameError("key", name, allowed))
+        own = f"; settings of its own go into settings = {{ {name} = ... }}"
+        return text if section is StudySpec or "did you mean" in text else text + own
     if kind == "missing":
         example = {"worlds": "[[worlds]]", "agents": "[[agents]]"}.get(name, f'{name} = "..."')
         return f"{name} is missing; add {example}"

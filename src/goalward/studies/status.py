@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from goalward.studies.design import Design, world_name
+from goalward.studies.design import Design
 from goalward.studies.store import Failure, Store, listed
 from goalward.table import Cell as TableCell
 
@@ -47,7 +47,7 @@ def check_study(store: Store, design: Design, *, read: bool = True) -> Status:
     failures: list[Failure] = []
     for cell in design.cells:
         runs = [(number, key, *states[key]) for number, key in enumerate(design.keys(cell))]
-        world, agent = world_name(design, cell), cell.agent.label
+        world, agent = cell.world.label, cell.agent.label
         failed = [
             Failure(world, agent, number, reason, store.failure_path(key))
             for number, key, state, reason in runs

@@ -37,7 +37,6 @@ from goalward.studies.run_spec import (
 )
 from goalward.studies.spec import PRIOR, AgentSpec, Place, Source, Stored, StudySpec, WorldSpec, load_spec, validated
 from goalward.studies.sweeps import combinations, labelled
-from goalward.table import Table
 from goalward.user_code import attached_path, blaming, is_reference, read_user_file, remember
 from goalward.worlds.base import is_foreign, read_map
 
@@ -259,15 +258,6 @@ class Study:
         head = f"# {len(design.cells):,} cells of {design.runs:,} runs\n"
         limit = "# no max_steps\n" if self.spec.max_steps is None else ""
         return f"{head}{limit}{written(self.complete, self.names)}".rstrip()
-
-    def _repr_html_(self) -> str:
-        """Return the study as a notebook shows it: one row for each cell."""
-        design = self.design
-        facts = {"about": design.description or "-", "runs": f"{design.size:,}, {design.runs:,} of each cell"}
-        rows = [
-            {"world": cell.world.label, "agent": cell.agent.label, "episodes": cell.episodes} for cell in design.cells
-        ]
-        return f"<div>{Table.facts(facts, title=f'Study {design.name}').html()}{Table(rows).html()}</div>"
 
     def __repr__(self) -> str:
         return f"Study({self.design.name!r}: {len(self.design.cells):,} cells of {self.design.runs:,} runs)"
