@@ -9,12 +9,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from goalward import run, worlds
 from goalward.errors import SettingError, UnknownNameError
 from goalward.results.measures import MEASURES, Measure, Statistic
-from goalward.results.summary import compare, comparison_table, limit_in, summary_table, summary_tables
+from goalward.results.summary import compare, comparison_table, summary_table, summary_tables
 from goalward.table import render
-from goalward.theory import regret_limit
 from made_up_results import cell_results, study
 
 
@@ -165,27 +163,3 @@ def test_comparisons_name_skewed_differences_and_offer_medians():
     assert "b minus a, run by run: median gap regret 2 " in summary_table(skewed, interval="median").notes[0]
     with pytest.raises(UnknownNameError, match="no kind of intervals is called 'mode'"):
         comparison_table(skewed, "b", "a", interval="mode")
-
-
-def test_the_limit_in_a_world(tmp_path):
-    """It is known in a built-in world and in a model of the user.
-
-    It is not defined where costs are zero or each run has a world of its own, and no code of a user is executed.
-    """
-    model = worlds.random_mdp(seed=3)
-    model.save(tmp_path / "mine.json")
-    (tmp_path / "code.py").write_text("from goalward import worlds\n\n\ndef make():\n    return worlds.river_swim()\n")
-    kinds = [
-        {"world": "river-swim-v0"},
-        {"world": str(tmp_path / "mine.json"), "label": "mine"},
-        {"world": "free-corner-v0"},
-        {"world": "river-swim-v0", "draw": "prior", "prior": {"kind": "dirichlet"}, "label": "drawn"},
-        {"world": f"{tmp_path / 'code.py'}:make", "label": "code"},
-    ]
-    document = {"name": "small", "runs": 1, "episodes": 5, "worlds": kinds, "agents": [{"agent": "psrl"}]}
-    results = run(document | {"max_steps": 20_000}, tmp_path / "results", workers=1)
-    known = {"river-swim": worlds.river_swim(), "mine": model}
-    for cell in results.cells:
-        world, limit = known.get(cell.cell.world.label), limit_in(results, cell.cell)
-        assert (limit is None) == (world is None)
-        assert limit is None or limit.reference(5) == regret_limit(world).reference(5)

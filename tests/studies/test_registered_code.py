@@ -27,9 +27,10 @@ from goalward.beliefs.dirichlet import Dirichlet
 from goalward.beliefs.base import register
 
 @register("own-prior")
-def own_prior(world, concentration: float = 0.1):
+class OwnPrior(Dirichlet):
     '''A Dirichlet prior.'''
-    return Dirichlet(FACTOR * concentration)
+    def __init__(self, concentration: float = 0.1):
+        super().__init__(FACTOR * concentration)
 """
 AGENT = """
 from goalward.agents import PSRL, register

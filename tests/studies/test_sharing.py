@@ -156,7 +156,7 @@ def test_choices_of_cells(folder):
     assert len(jobs_of(design, (1, 2), ["agent=psrl"])) == 3
     with pytest.raises(UnknownNameError, match="no agent of this study is called 'prsl'; did you mean 'psrl'"):
         chosen_cells(design, ["agent=prsl"])
-    with pytest.raises(SettingError, match=r"expected agent=..., world=... or episodes=..., got 'psrl'"):
+    with pytest.raises(SettingError, match=r"expected agent=... or world=..., got 'psrl'"):
         chosen_cells(design, ["psrl"])
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from goalward.arrays import Floats
-from goalward.errors import GoalwardError, SettingError
+from goalward.errors import SettingError
 from goalward.formatting import Interval, number
 from goalward.results.measures import MEASURES, REGRETS, Sample, checked_measure
 from goalward.results.results import CellResults, Results, named
-from goalward.ssp.model import SSP
 from goalward.statistics import (
     FEW_RUNS,
     INTERVALS,
@@ -24,16 +23,8 @@ from goalward.statistics import (
     growth_of_means,
     is_skewed,
 )
-from goalward.studies.attachments import Attachments
-from goalward.studies.design import Cell as StudyCell
-from goalward.studies.run_spec import make_world
-from goalward.studies.store import Store
 from goalward.studies.sweeps import labelled
 from goalward.table import Cell, Column, Columns, Table, written
-from goalward.user_code import is_reference
-
-if TYPE_CHECKING:
-    from goalward.theory.limit import RegretLimit
 
 MOST_NOTES = 8
 ABSENT = {
@@ -80,25 +71,6 @@ def summary_table(results: Results, level: float = 0.95, interval: str = "t") ->
     ]
     notes = paired_notes(results, level, interval) + notes_on(rows) + skewed_notes(results) * (interval == "t")
     return Table(rows, ["agent", Column("complete", "runs"), *shown], "summary", title, notes, group="world")
-
-
-def limit_in(results: Results, cell: StudyCell) -> RegretLimit | None:
-    """Return the limit of regret in the world of a cell.
-
-    None where it is not defined, where each run has a world of its own, and where code of a user makes the world:
-    reading results executes nothing.
-    """
-    from goalward.theory.limit import regret_limit
-
-    entry = cell.world
-    if entry.draw is not None or entry.code or is_reference(entry.world):
-        return None
-    try:
-        stored = Attachments() if results.folder is None else Store.open(results.folder).attachments
-        world = make_world(entry.identity, stored)
-        return regret_limit(world) if isinstance(world, SSP) else None
-    except GoalwardError:
-        return None
 
 
 def skewed_notes(results: Results) -> list[str]:
