@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from goalward.errors import FileError
-from goalward.interchange.umb import pieces, read_packed, tar_bytes, tar_members, write_packed
+from goalward.interchange.umb import pieces, read_packed, tar_bytes, tar_members
 
 
 def archive(format: int, **members: bytes) -> bytes:
@@ -27,7 +27,7 @@ def archive(format: int, **members: bytes) -> bytes:
 @pytest.mark.parametrize("format", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
 def test_members_of_every_dialect(format: int) -> None:
     long = "annotations/" + "/".join(["rewards"] * 8) + "/" + "x" * 60
-    found = tar_members(archive(format, **{"a.bin": b"", "b": b"x" * 513, long: b"long", "c": b"end"}))
+    found = tar_members(io.BytesIO(archive(format, **{"a.bin": b"", "b": b"x" * 513, long: b"long", "c": b"end"})))
     assert {name: bytes(body) for name, body in found.items()} == {
         "a.bin": b"",
         "b": b"x" * 513,
@@ -44,7 +44,7 @@ def test_links_folders_and_devices_are_passed_over() -> None:
             member.type, member.linkname = kind, "/etc/passwd"
             tar.addfile(member)
         tar.addfile(tarfile.TarInfo("inside"))
-    assert list(tar_members(body.getvalue())) == ["inside"]
+    assert list(tar_members(body)) == ["inside"]
 
 
 def test_python_reads_what_is_written() -> None:
@@ -91,16 +91,16 @@ def header(**changes: bytes) -> bytearray:
 )
 def test_headers_that_lie(content: bytearray, message: str) -> None:
     with pytest.raises(FileError, match=message):
-        tar_members(bytes(content))
+        tar_members(io.BytesIO(content))
 
 
 def test_a_checksum_that_is_wrong() -> None:
     content = header()
     content[0] ^= 1
     with pytest.raises(FileError, match="not a tar"):
-        tar_members(bytes(content))
+        tar_members(io.BytesIO(content))
     with pytest.raises(FileError, match="no tar header at byte 1024"):
-        tar_members(bytes(header()[:1024] + content))
+        tar_members(io.BytesIO(header()[:1024] + content))
 
 
 @pytest.mark.parametrize("size", ["-512", "-1024", "-1"])
@@ -111,19 +111,19 @@ def test_a_negative_size_in_an_extended_header_is_refused(size: str) -> None:
         member.pax_headers = {"size": size}
         tar.addfile(member)
     with pytest.raises(FileError, match="a size or a kind that no model needs"):
-        tar_members(body.getvalue())
+        tar_members(body)
 
 
 def test_too_many_members() -> None:
     with pytest.raises(FileError, match="holds more than 10,000 files"):
-        tar_members(b"".join(header(name=b"%06d" % number)[:1024] for number in range(10_001)))
+        tar_members(io.BytesIO(b"".join(header(name=b"%06d" % number)[:1024] for number in range(10_001))))
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, lzma.compress])
 def test_no_more_than_the_limit_is_read(tmp_path: Path, pack: type[bytes]) -> None:
     path = tmp_path / "file"
     path.write_bytes(pack(bytes(3 << 20)))
-    assert len(read_packed(path)) == 3 << 20
+    assert len(read_packed(path).getvalue()) == 3 << 20
     with pytest.raises(FileError, match="holds more than 1,000 bytes"):
         list(pieces(path, 1000))
 
@@ -136,15 +136,3 @@ def test_files_that_end_early(tmp_path: Path) -> None:
             path.write_bytes(content[:length])
             with pytest.raises(FileError, match="damaged"):
                 read_packed(path)
-
-
-def test_writing_replaces_or_leaves(tmp_path: Path) -> None:
-    path = tmp_path / "file.gz"
-    write_packed(path, b"one", ".gz")
-    write_packed(path, b"two", ".gz")
-    assert (read_packed(path), [file.name for file in tmp_path.iterdir()]) == (b"two", ["file.gz"])
-    with pytest.raises(FileError, match="cannot be written"):
-        write_packed(path / "file", b"", "")
-    with pytest.raises(FileError, match="is a folder; name a file in it"):
-        write_packed(tmp_path, b"", "")
-    assert [file.name for file in tmp_path.iterdir()] == ["file.gz"]

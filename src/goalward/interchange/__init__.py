@@ -8,7 +8,7 @@ ending                              format                                      
 ``.npz``, ``.json``                 goalward's own                                start
 ``.csv``, ``.parquet``              tables of transitions                         goal, start, normalize, prior
 ``.umb``                            Unified Markov Binary: PRISM, Storm, Modest   goal, start, cost, normalize
-``.drn``, ``.drn.gz``, ``.drn.xz``  Storm's explicit models as text               goal, start, cost, normalize
+``.drn``                            Storm's explicit models as text               goal, start, cost, normalize
 ==================================  ============================================  =================================
 
 The module of a format is imported when a file asks for it. An ``.npz`` file is an archive without pickle (see
@@ -44,7 +44,6 @@ class Format(NamedTuple):
 
 OWN = Format(None, ("start",))
 UMB = Format("goalward.interchange.umb", ("goal", "start", "cost", "normalize"))
-DRN = Format("goalward.interchange.drn", UMB.options)
 TABLE = Format("goalward.interchange.tables", ("goal", "start", "normalize", "prior"))
 FORMATS = {
     ".npz": OWN,
@@ -52,9 +51,7 @@ FORMATS = {
     ".csv": TABLE,
     ".parquet": TABLE,
     ".umb": UMB,
-    ".drn": DRN,
-    ".drn.gz": DRN,
-    ".drn.xz": DRN,
+    ".drn": Format("goalward.interchange.drn", UMB.options),
 }
 NAME, VERSION = "goalward-ssp", 1
 LANGUAGE_ENDINGS = (".prism", ".nm", ".pm", ".sm", ".jani")
@@ -66,7 +63,7 @@ LANGUAGES = (
 
 def find(path: Path, does: str) -> tuple[str, Format]:
     """Return the ending of a path and its format."""
-    ending = "".join(path.suffixes[-2:]) if path.suffix in (".gz", ".xz") else path.suffix
+    ending = path.suffix
     if ending not in FORMATS:
         *first, last = FORMATS
         hint = f". {LANGUAGES}" if ending in LANGUAGE_ENDINGS else ""

@@ -8,7 +8,6 @@ that its text is never held as a whole.
 from __future__ import annotations
 
 import csv
-import difflib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -172,16 +171,10 @@ class Source:
 
     def require(self, *columns: str) -> None:
         """Raise ShapeError if a column is missing."""
-        present = self.header
-        for column in columns:
-            if column not in present:
-                near = difflib.get_close_matches(column, present, n=1, cutoff=0.5)
-                hint = (
-                    f"rename {near[0]!r}"
-                    if near and near[0] not in columns
-                    else f"it has {', '.join(present[:20])}, needs {', '.join(columns)}"
-                )
-                raise ShapeError(f"the table has no column {column!r}; {hint}")
+        missing = [column for column in columns if column not in self.header]
+        if missing:
+            present, needed = ", ".join(self.header[:20]), ", ".join(columns)
+            raise ShapeError(f"the table has no column {missing[0]!r}; it has {present}, needs {needed}")
 
     def transitions(self, weight: str | None = None) -> Columns:
         """Hand out the transitions of the table, weighted by a column of numbers, or else equally."""

@@ -20,8 +20,7 @@
       action 0 [0, 0]
         1 : 1
 
-Numbers may be fractions such as 1/3. Each fault is named with its line. A file that ends in ``.drn.gz`` or ``.drn.xz``
-is packed: the text itself, or a tar with one member as Storm has it, which is what is written.
+Numbers may be fractions such as 1/3. Each fault is named with its line.
 """
 
 from __future__ import annotations
@@ -38,9 +37,10 @@ from pyarrow import compute
 
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import FileError
+from goalward.files import write_bytes
 from goalward.interchange.columns import Column, NameColumn
-from goalward.interchange.explicit import Explicit, Reward, choices_of, plain_names
-from goalward.interchange.umb import PIECE, pieces, read_packed, tar_bytes, tar_members, write_packed
+from goalward.interchange.explicit import Explicit, Reward, choices_of, unique_names
+from goalward.interchange.umb import pieces
 
 if TYPE_CHECKING:
     from goalward.ssp.model import SSP
@@ -61,22 +61,10 @@ STATE, ACTION, BRANCH, OTHER = range(4)
 def read(path: Path, **options: Any) -> dict[str, Any]:
     """Read what `SSP.from_rows` takes; the options are those of `Explicit.rows`."""
     parser = Parser(path.stat().st_size // SHORT_LINE)
-    for text in whole_lines(pieces(path) if path.suffix == ".drn" else unpacked(read_packed(path))):
+    for text in whole_lines(pieces(path)):
         parser.read(text)
         pa.default_memory_pool().release_unused()  # Arrow keeps much of what it frees
     return parser.model().rows(**options)
-
-
-def unpacked(content: bytearray) -> Iterator[bytes]:
-    """Yield the text of a packed file piece by piece: all of it, or the one member of a tar."""
-    text = memoryview(content)
-    if content[257:262] == b"ustar":
-        members = list(tar_members(content).values())
-        if len(members) != 1:
-            raise FileError(f"is an archive of {len(members)} files; it must hold one")
-        text = members[0]
-    for begin in range(0, len(text), PIECE):
-        yield bytes(text[begin : begin + PIECE])
 
 
 def whole_lines(parts: Iterator[bytes]) -> Iterator[bytes]:
@@ -331,7 +319,8 @@ def starts(texts: Any, prefix: str) -> Bools:
 def write(path: Path, ssp: SSP) -> None:
     """Write a model: label ``goal``, reward ``cost``, names of states as comments."""
     model = choices_of(ssp)
-    names = plain_names([ssp.action_name(action) or NO_LABEL for action in range(ssp.actions)])
+    given = ("".join(c if c.isprintable() else " " for c in ssp.action_name(action)) for action in range(ssp.actions))
+    names = unique_names(["_".join(name.split()) or NO_LABEL for name in given])
     starts, branches = model.state_choices.tolist(), model.choice_branches.tolist()
     actions, costs = model.actions.tolist(), model.costs.tolist()
     pairs = zip(model.targets.tolist(), model.probabilities.tolist(), strict=True)
@@ -348,5 +337,4 @@ def write(path: Path, ssp: SSP) -> None:
             lines.append(f"\taction {names[actions[choice]]} [{costs[choice]!r}]")
             lines += branch_lines[branches[choice] : branches[choice + 1]]
     content = ("\n".join(lines) + "\n").encode("utf-8", "replace")
-    packing = path.suffix if path.suffix in (".gz", ".xz") else ""
-    write_packed(path, tar_bytes({"model.drn": content}) if packing else content, packing)
+    write_bytes(path, content)

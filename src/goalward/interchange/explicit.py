@@ -331,13 +331,6 @@ def find_state(
     return number
 
 
-def plain_names(names: Sequence[str]) -> list[str]:
-    """Return names that are unique, without spaces and line breaks, for formats in which these have a meaning."""
-    return unique_names(
-        ["_".join("".join(c if c.isprintable() else " " for c in name).split()) or "_" for name in names]
-    )
-
-
 def unique_names(names: Sequence[str]) -> list[str]:
     """Return names of which each is there once: repeated ones get their number."""
     taken, seen = set(names), set[str]()

@@ -228,20 +228,16 @@ def checked_order(source: Source, columns: Columns, is_goal: Bools) -> Int64s:
     order = np.lexsort((steps, episodes))
     before, after = order[:-1], order[1:]
     same = episodes[before] == episodes[after]
-    repeated = same & ~(steps[after] > steps[before])
-    broken = same & (steps[after] == steps[before] + 1.0) & (columns.next_states[before] != columns.states[after])
-    beyond = same & is_goal[columns.next_states[before]]
-    for wrong, what in (
-        (repeated, "has the same number as"),
-        (beyond, "comes after the goal, which was reached by"),
-        (broken, "does not start where its episode was after"),
-    ):
-        if wrong.any():
-            index = int(np.argmax(wrong))
-            raise ShapeError(
-                f"the step{source.location(int(after[index]))} {what} the step{source.location(int(before[index]))};"
-                " give each step of an episode its number, in the order in which they happened"
-            )
+    follows = (steps[after] > steps[before]) & ~is_goal[columns.next_states[before]]
+    follows &= (steps[after] != steps[before] + 1.0) | (columns.next_states[before] == columns.states[after])
+    wrong = same & ~follows
+    if wrong.any():
+        index = int(np.argmax(wrong))
+        raise ShapeError(
+            f"the step{source.location(int(after[index]))} does not follow from the one"
+            f"{source.location(int(before[index]))}:"
+            " number the steps of an episode as they happened; each starts where the last one led, none after the goal"
+        )
     return order
 
 

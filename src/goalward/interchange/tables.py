@@ -32,9 +32,9 @@ from pyarrow import parquet
 
 from goalward.arrays import Floats, Int64s
 from goalward.errors import ProbabilityError, SettingError, ShapeError
+from goalward.files import write_bytes
 from goalward.interchange.columns import Source, find_goals
 from goalward.interchange.explicit import choices_of, unique_names
-from goalward.interchange.umb import write_packed
 from goalward.settings import Positive, check
 from goalward.ssp.model import SSP, Name
 from goalward.ssp.transitions import Columns, rows_of
@@ -132,4 +132,4 @@ def write(path: Path, ssp: SSP) -> None:
         arrow_csv.write_csv(to_table(ssp), content)
     else:
         parquet.write_table(to_table(ssp), content)
-    write_packed(path, content.getvalue())
+    write_bytes(path, content.getvalue())

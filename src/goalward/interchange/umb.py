@@ -74,45 +74,25 @@ def pieces(path: Path, limit: int = LARGEST_FILE) -> Iterator[bytes]:
         raise FileError(f"damaged, or not complete ({error}); write it again") from None
 
 
-def read_packed(path: Path) -> bytearray:
+def read_packed(path: Path) -> io.BytesIO:
     """Return the content of a file, decompressed if it is packed."""
-    content = bytearray()
+    content = io.BytesIO()
     for piece in pieces(path):
-        content += piece
+        content.write(piece)
     return content
 
 
-class Buffer:
-    """A file to read from that shares the memory of its content; `io.BytesIO` would copy it."""
-
-    def __init__(self, content: memoryview):
-        self.content, self.position = content, 0
-
-    def read(self, size: int) -> bytes:
-        """Return the next bytes."""
-        piece = bytes(self.content[self.position : self.position + size])
-        self.position += len(piece)
-        return piece
-
-    def seek(self, position: int) -> None:
-        """Continue at a position."""
-        self.position = position
-
-    def tell(self) -> int:
-        """Return the position of the next byte."""
-        return self.position
-
-
-def tar_members(content: bytearray) -> dict[str, memoryview]:
+def tar_members(content: io.BytesIO) -> dict[str, memoryview]:
     """Return the regular files of a tar by their names; nothing is copied or written to disk.
 
     `tarfile` accepts negative sizes, repeated names and sparse files, and takes a damaged header for the end of the
     archive; all of these are refused here.
     """
-    view = memoryview(content)
+    content.seek(0)
+    view = content.getbuffer()
     members: dict[str, memoryview] = {}
     try:
-        with tarfile.open(fileobj=Buffer(view), mode="r:", encoding="utf-8", errors="strict") as tar:  # type: ignore[call-overload]
+        with tarfile.open(fileobj=content, mode="r:", encoding="utf-8", errors="strict") as tar:
             for count in itertools.count():
                 member = tar.next()
                 if member is None:
@@ -147,13 +127,6 @@ def tar_bytes(members: Mapping[str, bytes]) -> bytes:
             member.size = len(body)
             tar.addfile(member, io.BytesIO(body))
     return archive.getvalue()
-
-
-def write_packed(path: Path, content: bytes, ending: str = "") -> None:
-    """Write a file whole, or leave the old one untouched; `ending` is ``.gz``, ``.xz`` or empty."""
-    if ending:
-        content = gzip.compress(content, mtime=0) if ending == ".gz" else lzma.compress(content)
-    write_bytes(path, content)
 
 
 class Archive:
@@ -414,7 +387,8 @@ def write(path: Path, ssp: SSP) -> None:
             "rewards": {"cost": described("choices", "double") | {"alias": "cost"}},
         },
     }
-    write_packed(path, tar_bytes({"index.json": json.dumps(index, indent=1).encode(), **members}), ".gz")
+    content = tar_bytes({"index.json": json.dumps(index, indent=1).encode(), **members})
+    write_bytes(path, gzip.compress(content, mtime=0))
 
 
 def described(entity: str, kind: str) -> dict[str, Any]:

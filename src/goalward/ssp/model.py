@@ -242,7 +242,7 @@ class SSP(StatesAndActions, ShownAsFacts):
         """Read a model from a file; its content is checked like any other input.
 
         The ending of `path` names the format: ``.npz`` or ``.json`` (goalward's own), ``.csv`` or ``.parquet`` (tables
-        of transitions), ``.umb``, ``.drn``, ``.drn.gz`` or ``.drn.xz`` (model checkers).
+        of transitions), ``.umb`` or ``.drn`` (model checkers).
 
         `start` is the initial state by name or number, if not the one that the file names. Files of other tools take
         `goal`, the state or label that is the goal, or several (``goal`` if not given), and `normalize`, to rescale
@@ -262,8 +262,7 @@ class SSP(StatesAndActions, ShownAsFacts):
         """Write the model to a file.
 
         The ending of `path` names the format: ``.npz`` (any size), ``.json`` (small, for people to read), ``.csv`` or
-        ``.parquet`` (tables of transitions), ``.umb`` (PRISM, Storm, Modest), ``.drn``, ``.drn.gz`` or ``.drn.xz``
-        (Storm).
+        ``.parquet`` (tables of transitions), ``.umb`` (PRISM, Storm, Modest) or ``.drn`` (Storm).
         """
         from goalward import interchange
 
