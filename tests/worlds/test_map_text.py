@@ -113,10 +113,10 @@ def test_pits_are_dead_ends_in_which_nothing_can_be_done() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("~ = -1\nS~G", "the cost of ~ is -1; it must be a number from 0"),
-        ("~ = much\nS~G", "the cost of ~ is much"),
-        ("~ = inf\nS~G", "the cost of ~ is inf"),
-        ("# = 1\nS.G", "# has no cost"),
+        ("~ = -1\nS~G", "~ = -1 comes before the map; .* a number from 0"),
+        ("~ = much\nS~G", "~ = much comes before the map"),
+        ("~ = inf\nS~G", "~ = inf comes before"),
+        ("# = 1\nS.G", "# = 1 comes before .* have no cost"),
         ("sand = 5\nS.G", "sand = 5 comes before the map; such a line gives a character its cost"),
         ("wind = 1 2\nS.G", "wind has 2 numbers, the map 3 columns"),
         ("wind = 1 x 2\nS.G", "wind is 1 x 2; it must be an integer for each column"),

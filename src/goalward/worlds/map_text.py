@@ -74,17 +74,15 @@ def read_drawing(text: str) -> Drawing:
 
 
 def read_price(mark: str, value: str) -> float:
-    if len(mark) != 1 or mark in FIXED:
-        fixed = f"; {mark} has no cost" if mark in FIXED else ""
-        raise SettingError(
-            f"{mark} = {value} comes before the map{fixed}; such a line gives a character its cost, ~ = 5, or the wind"
-        )
     try:
         price = float(value)
     except ValueError:
         price = math.nan
-    if not 0.0 <= price < math.inf:
-        raise SettingError(f"the cost of {mark} is {value}; it must be a number from 0")
+    if len(mark) != 1 or mark in FIXED or not 0.0 <= price < math.inf:
+        raise SettingError(
+            f"{mark} = {value} comes before the map; such a line gives a character its cost, a number from 0, as ~ = 5"
+            f" does, or the wind; {', '.join(FIXED)} have no cost"
+        )
     return price
 
 
@@ -97,9 +95,7 @@ def read_wind(value: str) -> tuple[int, ...]:
 
 def read_cells(text: str, prices: dict[str, float]) -> NDArray[np.str_]:
     """Return the characters of a map, all known and all rows equally long."""
-    lines = [line.rstrip() for line in textwrap.dedent(text).splitlines()]
-    while lines and not lines[-1]:
-        lines.pop()
+    lines = [line.rstrip() for line in textwrap.dedent(text).rstrip().splitlines()]
     if not lines:
         raise SettingError(f"the map is empty; draw it with {USUAL}, one line for each row")
     known = {*prices, *FIXED}
