@@ -319,8 +319,9 @@ def starts(texts: Any, prefix: str) -> Bools:
 def write(path: Path, ssp: SSP) -> None:
     """Write a model: label ``goal``, reward ``cost``, names of states as comments."""
     model = choices_of(ssp)
-    given = ("".join(c if c.isprintable() else " " for c in ssp.action_name(action)) for action in range(ssp.actions))
-    names = unique_names(["_".join(name.split()) or NO_LABEL for name in given])
+    given = [ssp.action_name(action) or NO_LABEL for action in range(ssp.actions)]
+    plain = ("".join(c if c.isprintable() else " " for c in name) for name in given)
+    names = unique_names(["_".join(name.split()) or "_" for name in plain])
     starts, branches = model.state_choices.tolist(), model.choice_branches.tolist()
     actions, costs = model.actions.tolist(), model.costs.tolist()
     pairs = zip(model.targets.tolist(), model.probabilities.tolist(), strict=True)
