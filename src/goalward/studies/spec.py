@@ -101,8 +101,8 @@ class WorldSpec(Section):
     sweep: Sweep = {}
     """Settings with several values: one world for each combination."""
     draw: str | None = None
-    """A seed setting that is drawn for every run, so that each run has a world of its own; or "prior": then the
-    transitions of each run's world are drawn from a prior, and only its states, actions, costs and start are given."""
+    """Give each run a world of its own. The name of a seed setting: it is drawn for every run. Or "prior": the
+    transitions are drawn from a prior; the states, actions, costs and start are those of the world."""
     prior: Plain = None
     """With ``draw = "prior"``: the prior, as in the settings of an agent; by default that of each agent."""
     group: str = ""
