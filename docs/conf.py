@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import myst_nb.core.render
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.inspect import TypeAliasForwardRef
@@ -108,6 +109,24 @@ def list_attributes(app: Sphinx, what: str, name: str, member: object, options: 
 def skip_fields(app: Sphinx, what: str, name: str, member: object, skip: bool, options: object) -> bool | None:
     """Leave out the fields of named tuples, which Python calls aliases for numbers; the class describes them."""
     return True if (getattr(member, "__doc__", None) or "").startswith("Alias for field number") else None
+
+
+def join_streams(outputs: list[Any]) -> list[Any]:
+    """Join the pieces in which a cell printed, as they are: myst-nb would start a new line at each piece."""
+    joined: dict[Any, Any] = {}
+    for place, output in enumerate(outputs):
+        stream = output["name"] if output["output_type"] == "stream" else place
+        if stream in joined:
+            joined[stream]["text"] += output["text"]
+        else:
+            joined[stream] = output
+    for output in joined.values():
+        if output["output_type"] == "stream":
+            output["text"] = re.sub(r".*\r(?=[^\n])", "", output["text"])
+    return list(joined.values())
+
+
+myst_nb.core.render.coalesce_streams = join_streams
 
 
 def drop_empty_outputs(app: Sphinx, doctree: nodes.document, page: str) -> None:
