@@ -75,6 +75,7 @@ MECHANISMS: dict[str, dict[str, Any]] = {
     "order among ties": {"state_order.sort_ties": nothing},
     "correction on groups": {"rounds.GROUPS": 0},
     "sparse LU": {"rounds.MOST_DIRECT_WORK": 0.0},
+    "hurry": {"rounds.hurry": nothing},
     "policy sweeps": {"rounds.POLICY_SWEEPS": 1},
     "covering proof": {"certificate.by_covering": unproved},
     "propagation proof": {"certificate.by_propagation": unproved},
@@ -96,6 +97,17 @@ def walk(states: int, forward: float) -> gw.SSP:
     return gw.SSP.from_dense(rows, np.ones((states, 1)))
 
 
+def queue(states: int) -> gw.SSP:
+    """Return a queue to be emptied; of the three speeds of service the two cheap ones let it grow."""
+    waiting, arrival, speeds = np.arange(states), 0.49, np.array([0.45, 0.49, 0.50])
+    ends = np.where(waiting > 0, waiting - 1, states), waiting, np.minimum(waiting + 1, states - 1)
+    successors = np.repeat(np.stack(ends, axis=1), 3, axis=0)
+    shares = np.tile(np.stack([speeds, 1.0 - arrival - speeds, np.full(3, arrival)], axis=1), (states, 1))
+    costs = np.array([0.5, 1.0, 1.5]) + (waiting[:, np.newaxis] + 1) / states
+    rows = np.arange(0, 9 * states + 1, 3)
+    return gw.SSP.from_rows(rows, successors.ravel(), shares.ravel(), costs, states // 2)
+
+
 # learning: the world, and its prior
 LEARNING: dict[str, tuple[Callable[[], gw.SSP], Callable[[gw.SSP], gw.beliefs.Prior]]] = {
     "known support, 100 x 100": (partial(gw.worlds.grid_world, 100, 100), lambda world: gw.Dirichlet(0.1, world)),
@@ -106,7 +118,8 @@ LEARNING: dict[str, tuple[Callable[[], gw.SSP], Callable[[gw.SSP], gw.beliefs.Pr
 # evaluation of a policy that drifts away from the goal: states, and the probability of a step towards it
 WALKS: dict[str, tuple[int, float]] = {"policy, 100 states": (100, 0.42), "policy, 500 states": (500, 0.485)}
 MODELS = [name for makers in FAMILIES.values() for name in makers if name not in HUGE]
-CASES = [*MODELS, *WALKS, *LEARNING]
+QUEUE = "queue with slow service"
+CASES = [*MODELS, QUEUE, *WALKS, *LEARNING]
 
 
 def plan_once(case: str) -> Callable[[], tuple[float, bool]]:
@@ -122,7 +135,9 @@ def plan_once(case: str) -> Callable[[], tuple[float, bool]]:
         samples = [belief.sample(rng) for _ in range(SAMPLES)]
         tolerance = TOLERANCE if world.states <= DENSE_STATES else LOOSE
         return lambda: replan(samples, tolerance)
-    if case in WALKS:
+    if case == QUEUE:
+        ssp = queue(100_000)
+    elif case in WALKS:
         ssp = walk(*WALKS[case])
     else:
         arrays = models.load(kept(case))

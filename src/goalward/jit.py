@@ -250,8 +250,9 @@ def compile_prefetch(context: Any, builder: Any, signature: Any, arguments: Any)
 def lightly(compiled: Function, steps: int) -> Function:
     """Return a kernel uncompiled until its calls in this process took LITTLE steps together, then compiled.
 
-    Compiling takes as long as 100,000 steps in Python, so a small problem is done sooner without it. For kernels that
-    compute with integers only: these give the same results in both forms, overflow and division included.
+    Compiling takes as long as 100,000 steps in Python: without this, the first process that solves a small model takes
+    1.5 times as long (5.2 s of CPU time instead of 3.4). For kernels that compute with integers only, which give the
+    same results in both forms, overflow and division included.
     """
     _steps[compiled] += steps
     return compiled if UNCOMPILED or _steps[compiled] > LITTLE else cast(Any, compiled).py_func
