@@ -12,14 +12,13 @@ from recorded import WORLDS, recorded
 
 from goalward import SSP, learn
 from goalward.agents import PSRL
-from goalward.errors import SettingError, TheoryError
+from goalward.errors import TheoryError
 from goalward.learning.run import Run
-from goalward.theory.analysis_intervals import cut_into_intervals, known_threshold, sufficient_alpha
+from goalward.theory.analysis_intervals import cut_into_intervals, sufficient_visits
 from goalward.theory.confidence import rate
 from goalward.theory.trace import trace_of
 
-# Small enough for pairs to become known within 200 episodes.
-ALPHA = 0.01
+FEW = 10  # pairs become known within 200 episodes
 
 
 def literal_intervals(run: Run, world: SSP, B: float, threshold: float) -> list[int]:
@@ -47,29 +46,29 @@ def literal_intervals(run: Run, world: SSP, B: float, threshold: float) -> list[
 
 
 @pytest.mark.parametrize("world", WORLDS)
-@pytest.mark.parametrize("alpha", [ALPHA, 0.3, None])
-def test_intervals_are_those_of_the_definition(world: str, alpha: float | None) -> None:
+@pytest.mark.parametrize("known_after", [FEW, 300, None])
+def test_intervals_are_those_of_the_definition(world: str, known_after: float | None) -> None:
     run, model = recorded(world), WORLDS[world]
-    found = cut_into_intervals(trace_of(run), alpha=alpha)
-    assert found.starts.tolist() == literal_intervals(run, model, found.B, found.threshold)
+    found = cut_into_intervals(trace_of(run), known_after=known_after)
+    assert found.starts.tolist() == literal_intervals(run, model, found.B, found.known_after)
     assert found.costs.sum() == pytest.approx(run.costs.sum())
 
 
 @pytest.mark.parametrize("world", WORLDS)
-@pytest.mark.parametrize("alpha", [ALPHA, None])
-def test_what_the_analysis_says_about_them(world: str, alpha: float | None) -> None:
+@pytest.mark.parametrize("known_after", [FEW, None])
+def test_what_the_analysis_says_about_them(world: str, known_after: float | None) -> None:
     run, model = recorded(world), WORLDS[world]
-    found = cut_into_intervals(trace_of(run), alpha=alpha)
+    found = cut_into_intervals(trace_of(run), known_after=known_after)
     assert found.bound >= found.M
     assert found.costs.max() <= found.B + model.costs.max() <= 2 * max(found.B, 1.0)
     assert found.rates <= found.rates_bound
     assert found.variance_ratio <= 1.0
-    assert found.unknown_plays <= model.costs.size * (2 * found.threshold + 1)
+    assert found.unknown_plays <= model.costs.size * (2 * found.known_after + 1)
 
 
 def test_pairs_become_known() -> None:
     run, model = recorded("grid"), WORLDS["grid"]
-    few, many = (cut_into_intervals(trace_of(run), alpha=alpha) for alpha in (ALPHA, 10.0))
+    few, many = (cut_into_intervals(trace_of(run), known_after=visits) for visits in (FEW, 10_000))
     assert 0 < few.known_pairs < model.costs.size
     assert few.M < many.M == run.total_steps
     assert many.known_pairs == 0
@@ -93,11 +92,10 @@ def test_variances_by_hand() -> None:
     st.integers(2, 200), st.integers(2, 20), st.floats(0.5, 1e3), st.floats(1e-4, 1.0), st.floats(1e-6, 0.5),
     st.floats(1e-9, 1.0),
 )  # fmt: skip
-def test_alpha_is_large_enough_and_no_larger(
+def test_pairs_are_known_as_soon_as_the_proof_allows(
     S: int, A: int, B: float, c_min: float, delta: float, theta: float
 ) -> None:
-    alpha = sufficient_alpha(S, A, B, c_min, delta)
-    n = known_threshold(S, A, B, c_min, delta, alpha)
+    n = sufficient_visits(S, A, B, c_min, delta)
     A_l = log(S * A * n / delta) / n
     assert A_l == pytest.approx(c_min / (4096 * S * B))
     difference = 8 * sqrt(theta * A_l) + 136 * A_l
@@ -106,16 +104,13 @@ def test_alpha_is_large_enough_and_no_larger(
 
 def test_known_pairs_need_millions_of_visits() -> None:
     """GridWorld with the paper's K: why every step is an interval of its own."""
-    alpha = sufficient_alpha(11, 4, 6.0365, 1.0, 1e-4)
-    n = known_threshold(11, 4, 6.0365, 1.0, 1e-4, alpha)
+    n = sufficient_visits(11, 4, 6.0365, 1.0, 1e-4)
     assert 1e6 < n < 1e8
     assert rate(int(n), 11, 4, 1e-4) == pytest.approx(1 / (4096 * 11 * 6.0365), rel=1e-3)
 
 
 def test_bad_input() -> None:
-    run, model = recorded("sticky"), WORLDS["sticky"]
-    with pytest.raises(SettingError, match="alpha is 0; it must be a positive number"):
-        cut_into_intervals(trace_of(run), alpha=0)
+    model = WORLDS["sticky"]
     free = model.with_costs(model.costs * [0.0, 1.0])
     with pytest.raises(TheoryError, match="c_min=0: no pair is ever known"):
         cut_into_intervals(trace_of(learn(PSRL(), free, 5, max_steps=100, keep_plans=True, keep_steps=True)))

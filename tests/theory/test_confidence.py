@@ -6,8 +6,6 @@ from math import log, sqrt
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from recorded import WORLDS, recorded
 
 from goalward import FinitePrior, learn, worlds
@@ -95,7 +93,6 @@ def test_kernels_lie_in_their_sets(world: str) -> None:
     found = sum(coverage(trace_of(recorded(world, episodes=1000))), Coverage())
     assert found.true_misses == found.sampled_misses == 0
     assert found.informative > 0
-    assert found.difference_ratio <= 1.0
 
 
 def test_a_wrong_kernel_is_found_outside() -> None:
@@ -106,19 +103,6 @@ def test_a_wrong_kernel_is_found_outside() -> None:
     assert found.sampled_misses > 0
     assert found.sampled_ratio > 1.0
     assert found.true_misses == 0
-
-
-@given(
-    st.lists(st.integers(1, 400), min_size=2, max_size=5),
-    st.floats(0.01, 0.99),
-    st.integers(0, 2**32 - 1),
-)
-def test_the_lemma_about_the_difference(counts: list[int], delta: float, seed: int) -> None:
-    """Whatever two kernels lie in the set, they are as close as the lemma says."""
-    rng = np.random.default_rng(seed)
-    n = np.array([counts]) * 50
-    near = [rng.dirichlet(n[0] * scale + 0.1, size=1) for scale in (1.0, 0.02)]
-    assert inspect(n, *near, 4, 2, delta).difference_ratio <= 1.0
 
 
 @pytest.mark.parametrize(("p", "n"), [(0.5, 300), (0.05, 2000), (0.9, 2000)])
@@ -151,9 +135,9 @@ def test_misses_fall_fast_enough_to_sum_over_visits(n: int) -> None:
 
 
 def test_misses_add_up_over_runs() -> None:
-    one = Coverage(10, 5, 1, 2, 0.25, 1.5, 2.0, 0.5)
-    both = one + Coverage(5, 1, 0, 0, 0.5, 0.5, 3.0, 0.75)
-    assert both == Coverage(15, 6, 1, 2, 0.75, 1.5, 3.0, 0.75)
+    one = Coverage(10, 5, 1, 2, 0.25, 1.5, 2.0)
+    both = one + Coverage(5, 1, 0, 0, 0.5, 0.5, 3.0)
+    assert both == Coverage(15, 6, 1, 2, 0.75, 1.5, 3.0)
 
 
 def test_bad_input() -> None:

@@ -118,7 +118,7 @@ def test_bad_input() -> None:
         agreement(np.ones((1, 1)), np.ones((1, 1)), ["x"])
     with pytest.raises(TheoryError, match="does not plan with draws"):
         sample_pair(PosteriorMean(Dirichlet(1.0)), Dirichlet(1.0), COSTS, 1, 5, 0, WANTED)
-    with pytest.raises(TheoryError, match="sharpness 4"):
+    with pytest.raises(TheoryError, match="does not plan with draws"):
         sample_pair(PSRL(Dirichlet(1.0), sharpness=4.0), Dirichlet(1.0), COSTS, 1, 5, 0, WANTED)
     with pytest.raises(SettingError, match="epoch"):
         sample_pair(PSRL(), Dirichlet(0.1), COSTS, 0, 5, 0, WANTED)

@@ -11,19 +11,15 @@ from goalward.theory.regret_bounds import theorem_1, theorem_2, third_term_bound
 
 
 def test_theorem_1_by_hand() -> None:
-    found = theorem_1(S=3, A=2, K=100, B=4.0, c_min=0.25)
     L = log(4 * 3 * 2 * 100 / 0.25)
-    assert found.main == pytest.approx(4 * 3 * sqrt(200) * L**2)
-    assert found.lower_order == pytest.approx(9 * 2 * sqrt(64 / 0.25) * L**2)
-    assert found.total == pytest.approx(found.main + found.lower_order)
+    expected = 4 * 3 * sqrt(200) * L**2 + 9 * 2 * sqrt(64 / 0.25) * L**2
+    assert theorem_1(S=3, A=2, K=100, B=4.0, c_min=0.25) == pytest.approx(expected)
 
 
 def test_theorem_2_by_hand() -> None:
-    found = theorem_2(S=3, A=2, K=1000, B=4.0, T_star=9.0)
     L = log(1000 * 4 * 9 * 3 * 2)
-    assert found.main == pytest.approx(4 * 3 * sqrt(2000) * L**2)
-    middle = 18 ** (2 / 3) * 10 * (8 * L**2 + 9)
-    assert found.lower_order == pytest.approx(middle + 18 * 27 * L**2)
+    expected = 4 * 3 * sqrt(2000) * L**2 + 18 ** (2 / 3) * 10 * (8 * L**2 + 9) + 18 * 27 * L**2
+    assert theorem_2(S=3, A=2, K=1000, B=4.0, T_star=9.0) == pytest.approx(expected)
 
 
 def test_the_third_term_by_hand() -> None:

@@ -109,8 +109,8 @@ def check_agent(store: Store, spec: RunSpec) -> None:
 
 def stored_report(store: Store, spec: RunSpec) -> Report:
     """Carry out a stored run again and report on it; raises TheoryError if it comes out differently."""
-    world, run = rerun(spec, store.attachments, keep_plans=True)
+    _, run = rerun(spec, store.attachments, keep_plans=True)
     stored = store.find(spec.key)
     if not isinstance(stored, StoredRun) or not same_episodes(stored, run):
         raise TheoryError(f"run {spec.key[:8]} came out differently than it is stored: versions or machines differ")
-    return report(run, world)
+    return report(run)

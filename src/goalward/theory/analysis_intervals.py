@@ -4,9 +4,10 @@ A pair is known if it has been visited at least
 
     alpha (B S / c_min) log(B S A / (delta c_min))
 
-times. The paper does not give alpha; it must be "large enough" for a lemma that needs A_l(s, a) <= c_min / (4096 S B).
-Then 8 sqrt(theta A_l) + 136 A_l is at most sqrt(c_min theta / (S B)) / 8 + c_min / (4 S B). `sufficient_alpha` is the
-smallest such alpha. The visits are those at the start of the epoch, as in the lemma.
+times. The paper does not give alpha; it must be "large enough" for a lemma that needs A_l(s, a) <= c_min / (4096 S B),
+which makes 8 sqrt(theta A_l) + 136 A_l at most sqrt(c_min theta / (S B)) / 8 + c_min / (4 S B). So a pair is taken for
+known after the smallest number of visits with that A_l: `sufficient_visits`. The visits are those at the start of the
+epoch, as in the lemma.
 
 Epochs are cut into intervals. One ends when
 
@@ -24,14 +25,13 @@ Lemma (variance): E[sum of V_l(s_t, a_t) over an interval] <= 44 B², where V_l 
 theta_*. The paper restricts the sum to the event that both kernels are in their confidence sets. Here it is measured
 without the restriction, which can only make it larger.
 
-With the constants of the proof a pair is known after millions of visits. So in runs as long as the paper's, every step
-is an interval of its own. A smaller alpha shows what happens when pairs are known.
+By the proof's constants a pair is known after millions of visits. So in runs as long as the paper's, every step is an
+interval of its own. A smaller number, `known_after`, shows what happens when pairs are known.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import log
 
 import numpy as np
 from scipy import optimize
@@ -39,9 +39,8 @@ from scipy import optimize
 from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import TheoryError
 from goalward.planning.evaluate import step_mean
-from goalward.settings import Positive, check
 from goalward.theory.confidence import rate
-from goalward.theory.regret_bounds import rates_bound
+from goalward.theory.regret_bounds import rates_bound, third_term_bound
 from goalward.theory.trace import Trace
 
 
@@ -50,9 +49,8 @@ class Intervals:
     """The intervals of a run, with the constants that divide it."""
 
     B: float
-    alpha: float
     delta: float
-    threshold: float  # the number of visits that makes a pair known
+    known_after: float  # the number of visits that makes a pair known
     starts: Int64s = field(repr=False)  # t_m
     costs: Floats = field(repr=False)  # the sum of c(s_t, a_t) over each interval
     variances: Floats = field(repr=False)  # the sum of V_l(s_t, a_t)
@@ -61,6 +59,7 @@ class Intervals:
     rates: float  # the sum of A_l(s_t, a_t)
     rates_bound: float
     bound: float  # C / B + K + L + unknown plays, the bound on M
+    third_term_bound: float  # the bound on R3
 
     @property
     def M(self) -> int:
@@ -73,58 +72,50 @@ class Intervals:
         return float(self.variances.mean() / (44.0 * self.B**2))
 
 
-def known_threshold(S: int, A: int, B: float, c_min: float, delta: float, alpha: float) -> float:
-    """Return alpha (B S / c_min) log(B S A / (delta c_min))."""
+def sufficient_visits(S: int, A: int, B: float, c_min: float, delta: float) -> float:
+    """Return the smallest number of visits n with log(S A n / delta) / n <= c_min / (4096 S B)."""
     if not c_min > 0.0:
         raise TheoryError(
             f"c_min={c_min:g}: no pair is ever known without positive costs; raise them (perturb_costs=True)"
         )
-    return alpha * B * S / c_min * log(B * S * A / (delta * c_min))
-
-
-def sufficient_alpha(S: int, A: int, B: float, c_min: float, delta: float) -> float:
-    """Return the smallest alpha with which known pairs have A_l <= c_min / (4096 S B)."""
-    unit = known_threshold(S, A, B, c_min, delta, 1.0)
     needed = c_min / (4096.0 * S * B)
 
     def excess(logarithm: float) -> float:
-        n = unit * np.exp(logarithm)
+        n = np.exp(logarithm)
         return float(np.log(S * A * n / delta) / n - needed)
 
-    # At alpha = 1 the rate is far too large; beyond, it falls like log(n) / n.
-    return float(np.exp(optimize.brentq(excess, 0.0, 40.0, xtol=1e-12)))
+    # The rate is far too large after one visit, and falls like log(n) / n.
+    return float(np.exp(optimize.brentq(excess, 0.0, 60.0, xtol=1e-12)))
 
 
-def cut_into_intervals(trace: Trace, *, alpha: float | None = None) -> Intervals:
+def cut_into_intervals(trace: Trace, *, known_after: float | None = None) -> Intervals:
     """Divide a run of PSRL-SSP, given by its `trace`, into the intervals of the analysis.
 
-    B is the largest value of any model in the run, and delta is 1/K, as in the proof of Theorem 1. `alpha` is the
-    constant of known pairs; by default the smallest that is sufficient for the proof.
+    B is the largest value of any model in the run, and delta is 1/K, as in the proof of Theorem 1. `known_after` is the
+    number of visits that makes a pair known; by default the smallest that is sufficient for the proof.
     """
     S, A = trace.world.costs.shape
     bound, confidence = trace.B, 1.0 / max(trace.run.episodes, 2)
-    c_min = float(trace.planning_costs.min())
-    constant = sufficient_alpha(S, A, bound, c_min, confidence) if alpha is None else check("alpha", alpha, Positive)
-    threshold = known_threshold(S, A, bound, c_min, confidence, constant)
+    if known_after is None:
+        known_after = sufficient_visits(S, A, bound, float(trace.planning_costs.min()), confidence)
     pairs = trace.epoch, trace.steps.states, trace.steps.actions
-    known = trace.visits[pairs] >= threshold
+    known = trace.visits[pairs] >= known_after
     paid = trace.planning_costs[trace.steps.states, trace.steps.actions]
     starts = cut(trace, known, paid, bound)
-    rates = rate(trace.visits[pairs], S, A, confidence)
-    unknown = int(np.count_nonzero(~known))
+    unknown, L, T = int(np.count_nonzero(~known)), len(trace.models), len(paid)
     return Intervals(
         B=bound,
-        alpha=constant,
         delta=confidence,
-        threshold=threshold,
+        known_after=known_after,
         starts=starts,
         costs=np.add.reduceat(paid, starts),
         variances=np.add.reduceat(variances(trace), starts),
-        known_pairs=int(np.count_nonzero(trace.visits[-1] >= threshold)),
+        known_pairs=int(np.count_nonzero(trace.visits[-1] >= known_after)),
         unknown_plays=unknown,
-        rates=float(rates.sum()),
-        rates_bound=rates_bound(S, A, len(paid), confidence),
-        bound=float(paid.sum() / bound + trace.run.episodes + len(trace.models) + unknown),
+        rates=float(rate(trace.visits[pairs], S, A, confidence).sum()),
+        rates_bound=rates_bound(S, A, T, confidence),
+        bound=float(paid.sum() / bound + trace.run.episodes + L + unknown),
+        third_term_bound=third_term_bound(S, A, bound, len(starts), T, L, confidence),
     )
 
 

@@ -49,8 +49,8 @@ class Decomposition:
 
     @property
     def error(self) -> float:
-        """The distance of the sum from the regret, relative to what was added up: all costs paid and B L."""
-        return abs(self.sum - self.regret) / (self.total_cost + self.bound)
+        """The distance of the sum from the regret, relative to all costs paid."""
+        return abs(self.sum - self.regret) / self.total_cost
 
     @property
     def bound(self) -> float:

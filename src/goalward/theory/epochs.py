@@ -30,13 +30,13 @@ Invariants
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import log2, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
 from goalward.acting.stop_conditions import Ended
-from goalward.arrays import Int64s
 from goalward.errors import TheoryError
 from goalward.learning.run import Epochs
 from goalward.theory.trace import Trace
@@ -46,47 +46,26 @@ from goalward.theory.trace import Trace
 class EpochCount:
     """The number of epochs beside its bounds."""
 
-    S: int
-    A: int
     K: int  # episodes that reached the goal
     T: int  # steps
     L: int  # epochs
     N: int  # macro-epochs
+    bound: float  # the lemma's bound on L, with the logarithm to base 2
+    macro_bound: float  # 1 + S A log2(1 + T / (S A)), the bound on N
     goals_grow_by_one: bool  # whether K_l <= K_{l-1} + 1 at every epoch
-
-    @property
-    def bound(self) -> float:
-        """The lemma's bound on L, with the logarithm to base 2."""
-        return epoch_bound(self.S, self.A, self.K, self.T)
-
-    @property
-    def bound_from_macro_epochs(self) -> float:
-        """N + sqrt(2 N K), with the macro-epochs that were counted."""
-        return self.N + sqrt(2.0 * self.N * self.K)
-
-    @property
-    def macro_bound(self) -> float:
-        """1 + S A log2(1 + T / (S A)), the bound on N."""
-        return macro_epoch_bound(self.S, self.A, self.T)
 
     @property
     def holds(self) -> bool:
         """Whether the lemma and the steps of its proof are true of this run."""
-        return (
-            self.goals_grow_by_one
-            and self.bound >= self.L
-            and self.bound_from_macro_epochs >= self.L
-            and self.macro_bound >= self.N
-        )
+        bound = min(self.bound, self.N + sqrt(2.0 * self.N * self.K))
+        return self.goals_grow_by_one and bound >= self.L and self.macro_bound >= self.N
 
 
-@dataclass(frozen=True, eq=False)
-class Invariants:
+class Invariants(NamedTuple):
     """What must be true at every epoch."""
 
     doubling: bool  # whether no pair is played more than n_{t_l}(s, a) + 1 times in any epoch l
     triggers_rarely: bool  # whether no pair ended more than log2(n + 1) epochs
-    triggers: Int64s = field(repr=False)  # how many epochs each pair ended
 
 
 def epoch_bound(S: int, A: int, K: int, T: int) -> float:
@@ -114,18 +93,16 @@ def count_epochs(epochs: Epochs, S: int, A: int) -> EpochCount:
             f"these {len(epochs):,} epochs are not all of the run: of runs with more than 20,000 only some are stored;"
             " count them on the run itself, learn(...).epochs"
         )
-    doubled = epochs.ended_by(Ended.AFTER_VISITS)
-    K_before = np.append(1, epochs.goals[:-1])
+    # Only episodes that reached the goal count: the proof adds up the goals of the epochs.
+    K, T = int(epochs.goals.sum()), int(epochs.steps.sum())
     return EpochCount(
-        S=S,
-        A=A,
-        # Only episodes that reached the goal count: the proof adds up the goals of the epochs.
-        K=int(epochs.goals.sum()),
-        T=int(epochs.steps.sum()),
+        K=K,
+        T=T,
         L=len(epochs),
-        # No epoch follows the last one.
-        N=1 + int(np.count_nonzero(doubled[:-1])),
-        goals_grow_by_one=bool((epochs.goals <= K_before + 1).all()),
+        N=1 + int(np.count_nonzero(epochs.ended_by(Ended.AFTER_VISITS)[:-1])),  # no epoch follows the last one
+        bound=epoch_bound(S, A, K, T),
+        macro_bound=macro_epoch_bound(S, A, T),
+        goals_grow_by_one=bool((epochs.goals <= np.append(1, epochs.goals[:-1]) + 1).all()),
     )
 
 
@@ -133,9 +110,6 @@ def check_invariants(trace: Trace) -> Invariants:
     """Check the invariants of a `trace` epoch by epoch; agents with other epochs need not satisfy them."""
     visits, doubled = trace.visits, trace.run.epochs.ended_by(Ended.AFTER_VISITS)
     triggers = np.count_nonzero((visits[1:] > 2 * visits[:-1]) & doubled[:, None, None], axis=0)
-    return Invariants(
-        doubling=bool((visits[1:] <= 2 * visits[:-1] + 1).all()),
-        # Compared in integers: j triggers need 2^j - 1 visits.
-        triggers_rarely=bool(((1 << triggers) <= visits[-1] + 1).all()),
-        triggers=triggers,
-    )
+    # Compared in integers: j triggers need 2^j - 1 visits.
+    rarely = ((1 << triggers) <= visits[-1] + 1).all()
+    return Invariants(bool((visits[1:] <= 2 * visits[:-1] + 1).all()), bool(rarely))

@@ -1,20 +1,19 @@
 """How low regret can be: a constant C such that E[R_K] >= C log K in the limit, and a scale for finite K.
 
 Setting
-    Costs c >= c_min > 0 are known, the kernel P is not; every episode starts in s0. A class of models says which rows
-    are possible: every distribution on Y(s, a), which is every state and the goal (``support="all"``) or the true
-    support (``"known"``). Rows of giving up are known. A learner is uniformly good if E[R_K] = o(K^a) for every a > 0
-    in every model of the class that has a proper policy, where R_K is the sum of the gaps D(s, a) = Q*(s, a) - V*(s) up
-    to the K-th arrival at the goal.
+    Costs c >= c_min > 0 are known, the kernel P is not; every episode starts in s0. Each row of P may be any
+    distribution on the states and the goal; rows of giving up are known. A learner is uniformly good if E[R_K] = o(K^a)
+    for every a > 0 in every model that has a proper policy, where R_K is the sum of the gaps D(s, a) = Q*(s, a) - V*(s)
+    up to the K-th arrival at the goal.
 
 Proposition
     Let S* be the states reached from s0 by pairs of gap zero. In S*: v_s = V*(s), W_s = V*. Outside: let W(v) be the
     optimal values when s is made terminal at cost v; v_s = inf{v : W(v)(s0) = V*(s0)} and W_s = W(v_s). With
 
-        I(s, a) = inf{ KL(P(. | s, a), q) : q on Y(s, a), c(s, a) + q W_s < v_s }
-                = max over 0 <= x <= 1/(theta - m) of  sum_s' P(s' | s, a) log(1 + x (W_s(s') - theta)),
+        I(s, a) = inf{ KL(P(. | s, a), q) : c(s, a) + q W_s < v_s }
+                = max over 0 <= x <= 1/theta of  sum_s' P(s' | s, a) log(1 + x (W_s(s') - theta)),
 
-    theta = v_s - c(s, a), m = min of W_s on Y(s, a), and I infinite if theta <= m, every uniformly good learner has
+    theta = v_s - c(s, a), and I infinite if theta <= 0, every uniformly good learner has
 
         liminf E[R_K] / log K  >=  C  =  min  sum D(s, a) eta(s, a)   over all pairs except those of gap zero in S*,
             eta(s, a) >= 1 / I(s, a),   sum_a eta(s, a) = sum P(s | s', a') eta(s', a')  for every s outside S*.
@@ -31,7 +30,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from scipy import optimize, sparse, special
@@ -49,6 +48,7 @@ from goalward.table import ShownAsFacts
 __all__ = ["RegretLimit", "regret_limit"]
 
 WANTED, NEEDED = 1e-11, 1e-8  # relative precision of the values: aimed at, and proved
+TIED = 1e-9  # gaps up to this share of the largest value count as ties
 AGAIN = 1e-9  # how close, relatively, the value of the start must come to the optimum
 BISECTIONS = 100
 MANY_STATES = 2_000
@@ -126,17 +126,13 @@ class RegretLimit(ShownAsFacts):
         )
 
 
-def regret_limit(ssp: SSP, *, support: Literal["all", "known"] = "all", tolerance: float = 1e-9) -> RegretLimit:
+def regret_limit(ssp: SSP) -> RegretLimit:
     """Compute the asymptotic limit of regret in a model.
 
     Parameters
     ----------
     ssp
         The true model. All costs must be positive, and no dead end may be reachable.
-    support
-        What a learner knows about rows: nothing ("all"), or their true support ("known").
-    tolerance
-        Gaps up to this share of the largest value count as ties.
 
     Examples
     --------
@@ -153,7 +149,7 @@ def regret_limit(ssp: SSP, *, support: Literal["all", "known"] = "all", toleranc
     gaps, Q = np.full(ssp.costs.shape, np.inf), action_values(ssp, solution.values)
     np.subtract(Q, solution.values[:, None], out=gaps, where=np.isfinite(Q))
     values = np.where(reachable, solution.values, 0.0)
-    gaps[gaps <= tolerance * values.max()] = 0.0
+    gaps[gaps <= TIED * values.max()] = 0.0
     tied = restrict_actions(ssp, gaps == 0.0)
     on_path = reached_from(state_graph(tied), ssp.initial_state)
     off_path = np.flatnonzero(reachable & ~on_path)
@@ -162,7 +158,7 @@ def regret_limit(ssp: SSP, *, support: Literal["all", "known"] = "all", toleranc
     successor_values = np.tile(values, (1 if path_only else ssp.states, 1))  # W_s
     for state in () if path_only else off_path:
         needed_values[state], successor_values[state] = interesting_value(ssp, int(state), solution, values)
-    information = row_information(ssp, needed_values, successor_values, support)
+    information = row_information(ssp, needed_values, successor_values)
     information[~reachable] = np.inf
     information[on_path[:, None] & (gaps == 0.0)] = np.nan
     with np.errstate(divide="ignore"):
@@ -231,20 +227,16 @@ def path_visits(tied: SSP, on_path: Bools) -> Floats:
     return np.asarray(np.where(on_path, expected_visits(chain, on_path), 1.0))
 
 
-def row_information(ssp: SSP, needed: Floats, values: Floats, support: str) -> Floats:
+def row_information(ssp: SSP, needed: Floats, values: Floats) -> Floats:
     """Return I for each pair: v_s is ``needed[s]`` and W_s is ``values[s]``, or the only line of `values`."""
     rows, lengths = ssp.costs.size, np.diff(ssp.indptr)
     pair = np.repeat(np.arange(rows), lengths)
     W = np.pad(values, ((0, 0), (0, 1)))[pair // ssp.actions if len(values) > 1 else 0, ssp.successors]
     filled = np.flatnonzero(lengths)
     theta = np.where(np.isfinite(ssp.costs), needed[:, None] - ssp.costs, -np.inf).ravel()
-    least = np.zeros(rows)  # m: the goal, of value 0, unless the support is known
-    if support == "known":
-        least[filled] = np.minimum.reduceat(W, ssp.indptr[filled])
-    possible = theta > least
+    possible = theta > 0.0
     if ssp.give_up is not None:
         possible.reshape(ssp.costs.shape)[:, ssp.give_up] = False
-    end = np.divide(1.0, theta - least, out=np.zeros(rows), where=possible)
     p = ssp.probabilities / row_sums(ssp)[pair]
     difference = np.where(possible[pair], W - np.where(possible, theta, 0.0)[pair], 0.0)
 
@@ -253,8 +245,8 @@ def row_information(ssp: SSP, needed: Floats, values: Floats, support: str) -> F
         out[filled] = np.add.reduceat(entries, ssp.indptr[filled])
         return out
 
-    # The sum of logarithms is concave in x: bisect its slope, which is -infinity at the end if the row leads to m.
-    low, high = np.zeros(rows), end
+    # The sum of logarithms is concave in x: bisect its slope. If the row leads to the goal, it is -infinity at the end.
+    low, high = np.zeros(rows), np.divide(1.0, theta, out=np.zeros(rows), where=possible)
     for _ in range(BISECTIONS):
         x = (low + high) / 2.0
         rising = sums(p * difference / (1.0 + x[pair] * difference)) > 0.0

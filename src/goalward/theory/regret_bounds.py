@@ -19,23 +19,9 @@ T >= 3.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import log, sqrt
 
 from goalward.errors import TheoryError
-
-
-@dataclass(frozen=True)
-class Bound:
-    """The order of a bound."""
-
-    main: float  # the term that grows like sqrt(K)
-    lower_order: float  # all other terms
-
-    @property
-    def total(self) -> float:
-        """The sum of all terms."""
-        return self.main + self.lower_order
 
 
 def check_sizes(S: int, A: int, K: int, theorem: str) -> None:
@@ -46,7 +32,7 @@ def check_sizes(S: int, A: int, K: int, theorem: str) -> None:
         raise TheoryError(f"K={K} episodes are too few: {theorem} needs K >= S² A = {S * S * A}")
 
 
-def theorem_1(S: int, A: int, K: int, B: float, c_min: float) -> Bound:
+def theorem_1(S: int, A: int, K: int, B: float, c_min: float) -> float:
     """Return the bound of Theorem 1 for S states, A actions, K episodes and costs of at least `c_min`.
 
     B is the largest optimal value of any model of the prior.
@@ -57,10 +43,10 @@ def theorem_1(S: int, A: int, K: int, B: float, c_min: float) -> Bound:
             f"c_min={c_min:g}: Theorem 1 needs positive costs; theorem_2 covers agents that raise them (perturb_costs)"
         )
     L = log(B * S * A * K / c_min)
-    return Bound(B * S * sqrt(K * A) * L**2, S * S * A * sqrt(B**3 / c_min) * L**2)
+    return B * S * sqrt(K * A) * L**2 + S * S * A * sqrt(B**3 / c_min) * L**2
 
 
-def theorem_2(S: int, A: int, K: int, B: float, T_star: float) -> Bound:
+def theorem_2(S: int, A: int, K: int, B: float, T_star: float) -> float:
     """Return the bound of Theorem 2; S, A, K and B are as in `theorem_1`.
 
     T_star bounds the expected number of steps of the optimal policies.
@@ -68,8 +54,8 @@ def theorem_2(S: int, A: int, K: int, B: float, T_star: float) -> Bound:
     check_sizes(S, A, K, "Theorem 2")
     L = log(K * B * T_star * S * A)
     middle = (S * S * A) ** (2 / 3) * K ** (1 / 3) * (B**1.5 * L**2 + T_star)
-    last = S * S * A * T_star**1.5 * L**2
-    return Bound(B * S * sqrt(K * A) * L**2, middle + last)
+    last: float = S * S * A * T_star**1.5 * L**2
+    return B * S * sqrt(K * A) * L**2 + middle + last
 
 
 def rates_bound(S: int, A: int, T: int, delta: float) -> float:

@@ -29,15 +29,14 @@ from goalward.arrays import Floats, Int64s
 from goalward.errors import TheoryError
 from goalward.learning.run import Run
 from goalward.planning.hardness import hardness
-from goalward.ssp.model import SSP
 from goalward.statistics import mean_interval
 from goalward.table import Column, Columns, Table
-from goalward.theory.analysis_intervals import Intervals, cut_into_intervals
+from goalward.theory.analysis_intervals import cut_into_intervals
 from goalward.theory.confidence import Coverage, coverage
 from goalward.theory.decomposition import Decomposition, decompose
-from goalward.theory.epochs import EpochCount, Invariants, check_invariants, count_epochs, epoch_bound
+from goalward.theory.epochs import EpochCount, count_epochs, epoch_bound
 from goalward.theory.limit import regret_limit
-from goalward.theory.regret_bounds import theorem_1, theorem_2, third_term_bound
+from goalward.theory.regret_bounds import theorem_1, theorem_2
 from goalward.theory.trace import Trace, trace_of
 
 DELTA = 0.1
@@ -60,7 +59,7 @@ class Report:
     `curves` has the same numbers as `statements` after k episodes, by name: ``regret, gap_regret, theorem, reference,
     log_limit, resolved``; ``epochs, epoch_bound``; ``R1, R2, R3``; ``true_ratio, sampled_ratio``, the largest distance
     of a kernel from the empirical frequencies divided by the radius of its confidence set; ``played_pairs, all_pairs``,
-    the concentration. `terms`, `count`, `invariants`, `cover` and `intervals` are what `goalward.theory` says of it.
+    the concentration.
     """
 
     run: Run = field(repr=False)
@@ -70,9 +69,7 @@ class Report:
     theorem: str  # the one that covers the agent: "Theorem 1", or "Theorem 2" if it raises costs
     terms: Decomposition = field(repr=False)
     count: EpochCount = field(repr=False)
-    invariants: Invariants = field(repr=False)
     cover: Coverage = field(repr=False)
-    intervals: Intervals | None = field(repr=False)  # None where costs are zero
 
     @property
     def table(self) -> Table:
@@ -83,47 +80,40 @@ class Report:
         return self.table.html()
 
 
-def report(run: Run, world: SSP | None = None) -> Report:
+def report(run: Run) -> Report:
     """Measure a run against the paper's lemmas and theorems.
 
     Parameters
     ----------
     run
         A run of posterior sampling, recorded with ``keep_plans=True, keep_steps=True``.
-    world
-        Its true model, which the run knows. Another one is refused.
 
     Raises
     ------
     TheoryError
-        If the agent does not draw its models from a posterior, if records are missing, or if the run was made in
-        another world.
+        If the agent does not draw its models from a posterior, or if records are missing.
     """
     trace = trace_of(run)
-    if world is not None and world.digest != trace.world.digest:
-        raise TheoryError(
-            f"the run was made in a world with digest {trace.world.digest[:12]}, the given one has"
-            f" {world.digest[:12]}; leave it out: the run knows its world"
-        )
     S, A = trace.world.costs.shape
     terms, covers, hard = decompose(trace), coverage(trace, DELTA), hardness(trace.world)
     raised = "cost_floor" in run.notes
 
     def theorem(K: int) -> float:
-        covered = theorem_2(S, A, K, terms.B, hard.T_star) if raised else theorem_1(S, A, K, terms.B, hard.c_min)
-        return covered.total
+        return theorem_2(S, A, K, terms.B, hard.T_star) if raised else theorem_1(S, A, K, terms.B, hard.c_min)
 
     points = np.unique(np.geomspace(1, len(run.costs), POINTS).round().astype(np.int64))
     K, steps = points.tolist(), np.cumsum(run.steps)[points - 1]
     epoch = trace.epoch[steps - 1]  # the one in which the episode ended
-    limit, no_limit = attempt(lambda: regret_limit(trace.world))
+    bounds, uncovered = zip(*(attempt(partial(theorem, k), math.nan) for k in K), strict=True)
+    limit, no_limit = attempt(lambda: regret_limit(trace.world), None)
+    constant = math.nan if limit is None else limit.constant
     sums = terms.by_episode.cumsum(axis=0)[points - 1]
     curves: dict[str, Floats] = {
         "regret": run.regret[points - 1],
         "gap_regret": run.gap_regret[points - 1],
-        "theorem": np.array([attempt(partial(theorem, k))[0] or math.nan for k in K]),
+        "theorem": np.array(bounds),
         "reference": np.array([math.nan if limit is None else limit.reference(k) for k in K]),
-        "log_limit": (math.nan if limit is None else limit.constant) * np.log(points),
+        "log_limit": constant * np.log(points),
         "resolved": np.array([math.nan if limit is None else limit.resolved(k) for k in K]),
         "epochs": (epoch + 1).astype(np.float64),
         "epoch_bound": np.array([epoch_bound(S, A, k, max(T, 2)) for k, T in zip(K, steps.tolist(), strict=True)]),
@@ -136,17 +126,14 @@ def report(run: Run, world: SSP | None = None) -> Report:
     regrets = curves["gap_regret"][late]
     slope = float(np.polyfit(np.log(points[late]), regrets, 1)[0]) if late.sum() > 1 else math.nan
     slope = 0.0 if abs(slope) <= 1e-12 * regrets.max() else slope  # a flat curve has a slope that is rounding
-    constant = math.nan if limit is None else limit.constant
-    intervals, no_intervals = attempt(lambda: cut_into_intervals(trace))
-    third = math.nan
-    if intervals is not None:
-        third = third_term_bound(S, A, terms.B, intervals.M, int(steps[-1]), terms.L, intervals.delta)
+    third, no_intervals = attempt(lambda: cut_into_intervals(trace).third_term_bound, math.nan)
     cover, count = sum(covers, Coverage()), count_epochs(run.epochs, S, A)
-    name, (bound, uncovered) = "Theorem 2" if raised else "Theorem 1", attempt(lambda: theorem(K[-1]))
+    name = "Theorem 2" if raised else "Theorem 1"
     first, last = ({name: float(curve[at]) for name, curve in curves.items()} for at in (0, -1))
     average, beside = "in expectation over worlds of the prior", "beside the first epoch's"
+    unresolved = no_limit or "if small, C log K is no scale"
     statements = [
-        Statement(f"regret <= O({name})", last["regret"], bound or math.nan, uncovered or f"{average}; no constant"),
+        Statement(f"regret <= O({name})", last["regret"], bounds[-1], uncovered[-1] or f"{average}; no constant"),
         Statement("epochs L <= sqrt(2 S A K log T) + S A log T", count.L, count.bound, "for PSRL-SSP's epochs"),
         Statement("R1 <= B L", terms.R1, terms.bound, "on every path"),
         Statement("R2 <= B L", terms.R2, terms.bound, average),
@@ -156,24 +143,19 @@ def report(run: Run, world: SSP | None = None) -> Report:
         Statement("theta_l outside its set", cover.sampled_misses, cover.promised, average),
         Statement("gap regret, reference(K)", last["gap_regret"], last["reference"], no_limit or "a heuristic scale"),
         Statement("slope of gap regret in log K >= C", slope, constant, no_limit or "as K grows"),
-        Statement(
-            "share of C that K episodes resolve",
-            last["resolved"],
-            math.nan,
-            no_limit or "if small, C log K is no scale",
-        ),
+        Statement("share of C that K episodes resolve", last["resolved"], math.nan, unresolved),
         Statement("|theta_l - theta*|, pairs played", last["played_pairs"], first["played_pairs"], beside),
         Statement("|theta_l - theta*|, all pairs", last["all_pairs"], first["all_pairs"], beside),
     ]
-    return Report(run, statements, points, curves, name, terms, count, check_invariants(trace), cover, intervals)
+    return Report(run, statements, points, curves, name, terms, count, cover)
 
 
-def attempt(compute: Callable[[], Any]) -> tuple[Any, str]:
-    """Return a number and no reason, or None and the reason why the theory has none."""
+def attempt(compute: Callable[[], Any], otherwise: Any) -> tuple[Any, str]:
+    """Return a result and no reason, or `otherwise` and the reason why the theory has no result."""
     try:
         return compute(), ""
     except TheoryError as error:
-        return None, str(error)
+        return otherwise, str(error)
 
 
 def concentration(trace: Trace) -> dict[str, Floats]:

@@ -90,20 +90,17 @@ def trace_of(run: Run) -> Trace:
 
 def check_posterior(run: Run) -> None:
     """Raise TheoryError if the agent of a run draws no models from a posterior."""
-    agent = run.agent
+    agent, reason = run.agent, ""
     if getattr(agent, "belief", None) is None:
+        reason = "has no posterior"
+    elif not agent.samples_posterior or getattr(agent, "sharpness", 1.0) != 1.0:
+        reason = "does not plan with draws from its posterior"
+    elif agent.task.costs_unknown:
+        reason = "has to learn the costs"
+    if reason:
         raise TheoryError(
-            f"{agent.name} has no posterior; the lemmas are about agents that draw their models from one, such as psrl"
-        )
-    if not agent.samples_posterior:
-        raise TheoryError(f"{agent.name} does not plan with draws from its posterior, as the lemmas assume; use psrl")
-    if agent.task.costs_unknown:
-        raise TheoryError(f"{agent.name} had to learn the costs; the lemmas assume that they are known to it")
-    sharpness = getattr(agent, "sharpness", 1.0)
-    if sharpness != 1.0:
-        raise TheoryError(
-            f"{agent.name} with sharpness {sharpness:g} does not draw from its posterior, as the lemmas assume;"
-            " use sharpness=1"
+            f"{agent.name} {reason}; the lemmas are about agents that know the costs and draw each model from their"
+            " posterior, such as psrl with sharpness 1"
         )
 
 

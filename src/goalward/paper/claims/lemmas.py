@@ -26,7 +26,6 @@ from goalward.theory.confidence import Coverage, coverage, miss_probabilities, p
 from goalward.theory.decomposition import decompose
 from goalward.theory.epochs import check_invariants, count_epochs
 from goalward.theory.posterior_lemma import agreement, draw_world, quantities, sample_pair
-from goalward.theory.regret_bounds import third_term_bound
 from goalward.theory.trace import trace_of
 
 COSTS = np.linspace(0.2, 1.0, 10).reshape(5, 2)
@@ -52,23 +51,23 @@ def examine(name: str | None, episodes: int, seed: int) -> dict[str, float]:
     run = run_agent(PSRL(prior), world, episodes, run_seed(seed, "examined"), keep_plans=True, keep_steps=True)
     trace, (S, A) = trace_of(run), world.costs.shape
     terms, cut, cover = decompose(trace), cut_into_intervals(trace), sum(coverage(trace, DELTA), Coverage())
-    count, invariants = count_epochs(run.epochs, S, A), check_invariants(trace)
-    loose = cut_into_intervals(trace, alpha=cut.alpha * LOOSE_VISITS / cut.threshold)
+    count, invariants_hold = count_epochs(run.epochs, S, A), all(check_invariants(trace))
+    loose = cut_into_intervals(trace, known_after=LOOSE_VISITS)
     return {
-        "error": abs(terms.sum - terms.regret) / terms.total_cost,
+        "error": terms.error,
         "R1": terms.R1,
         "R2": terms.R2,
         "BL": terms.bound,
-        "R3": terms.R3 / third_term_bound(S, A, terms.B, cut.M, run.total_steps, terms.L, cut.delta),
+        "R3": terms.R3 / cut.third_term_bound,
         "L": count.L / count.bound,
         "N": count.N / count.macro_bound,
-        "epochs_hold": count.holds and invariants.doubling and invariants.triggers_rarely,
+        "epochs_hold": count.holds and invariants_hold,
         "M": max(cut.M / cut.bound, loose.M / loose.bound),
         "rates": cut.rates / cut.rates_bound,
         "variance": cut.variance_ratio,
         "loose_variance": loose.variance_ratio,
         "known_pairs": cut.known_pairs,
-        "threshold": cut.threshold,
+        "known_after": cut.known_after,
         **vars(cover),
     }
 
@@ -107,7 +106,7 @@ def on_every_run(runs: Measured, ran: str) -> Iterator[Finding]:
         f" interval over 44 B² {with_range(strict)}, and {with_range(loose)} if pairs are known after {LOOSE_VISITS}"
         " visits"
     )
-    known, visits = int(runs["known_pairs"].max()), float(runs["threshold"].min())
+    known, visits = int(runs["known_pairs"].max()), float(runs["known_after"].min())
     note = f"with the proof's constants a pair needs {number(visits)} visits or more to be known; {known} ever are"
     yield Finding("intervals", ran, figure, all_of(fit, at_most(strict, 1.0), at_most(loose, 1.0)), note)
 

@@ -141,7 +141,7 @@ def swept(results: Results, setting: str) -> Sweep:
     return Sweep(
         np.array([float(cell.cell.world.swept[setting]) for cell in cells]),
         np.array([cell.finals["gap_regret"] for cell in cells]),
-        np.array([theorem_1(worlds[0].states, worlds[0].actions, K, B, c_min).total for worlds in drawn]),
+        np.array([theorem_1(worlds[0].states, worlds[0].actions, K, B, c_min) for worlds in drawn]),
     )
 
 
@@ -166,7 +166,7 @@ def goal_sweep(source: RunSource, runs: int, episodes: int) -> Sweep:
     tasks = [(near, episodes, seed) for near in GOAL_NEAR for seed in range(runs)]
     outcomes = np.array(source.map(goal_run, tasks, size=2)).reshape(len(GOAL_NEAR), runs, 3)
     largest, least = outcomes[:, :, 1].max(axis=1), outcomes[:, :, 2].min()
-    bounds = [theorem_1(GOAL_STATES, 2, episodes, B, least).total for B in largest.tolist()]
+    bounds = [theorem_1(GOAL_STATES, 2, episodes, B, least) for B in largest.tolist()]
     return Sweep(largest, outcomes[:, :, 0], np.array(bounds))
 
 
@@ -194,7 +194,7 @@ def perturbed_run(episodes: int, seed: int) -> tuple[float, float, float]:
         for perturb in (True, False)
     )
     hard = hardness(world)
-    return perturbed, plain, theorem_2(world.states, world.actions, episodes, hard.B_star, hard.T_star).total
+    return perturbed, plain, theorem_2(world.states, world.actions, episodes, hard.B_star, hard.T_star)
 
 
 def theorem_2_claim(source: RunSource) -> Iterator[Finding]:
