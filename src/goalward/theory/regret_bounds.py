@@ -54,8 +54,7 @@ def theorem_2(S: int, A: int, K: int, B: float, T_star: float) -> float:
     check_sizes(S, A, K, "Theorem 2")
     L = log(K * B * T_star * S * A)
     middle = (S * S * A) ** (2 / 3) * K ** (1 / 3) * (B**1.5 * L**2 + T_star)
-    last: float = S * S * A * T_star**1.5 * L**2
-    return B * S * sqrt(K * A) * L**2 + middle + last
+    return float(B * S * sqrt(K * A) * L**2 + middle + S * S * A * T_star**1.5 * L**2)
 
 
 def rates_bound(S: int, A: int, T: int, delta: float) -> float:

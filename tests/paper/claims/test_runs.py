@@ -63,9 +63,9 @@ def test_answers_come_in_order_and_the_workers_stay_open(tmp_path: Path) -> None
 
     workers = Counting()
     source = RunSource(Store.open(tmp_path, create=True), workers)
-    assert source.map(divmod, [(n, 3) for n in range(7)], size=2) == [divmod(n, 3) for n in range(7)]
+    assert source.map(divmod, [(n, 3) for n in range(7)]) == [divmod(n, 3) for n in range(7)]
     assert source.map(pow, [(2, 5)]) == [32]
-    assert (workers.closed, workers.calls) == (0, 1 + 4 + 1 + 1)
+    assert (workers.closed, workers.calls) == (0, 1 + 7 + 1 + 1)
 
 
 def kill_once(path: str, number: int) -> int:
@@ -81,7 +81,7 @@ def test_a_killed_worker_costs_no_answer(tmp_path: Path) -> None:
     try:
         tasks = [(str(tmp_path / "killed"), number) for number in range(8)]
         source = RunSource(Store.open(tmp_path / "results", create=True), workers)
-        assert source.map(kill_once, tasks, size=2) == list(range(8))
+        assert source.map(kill_once, tasks) == list(range(8))
         assert (tmp_path / "killed").exists()
     finally:
         workers.close()

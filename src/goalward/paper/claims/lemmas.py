@@ -149,7 +149,7 @@ def posterior(source: RunSource) -> Iterator[Finding]:
     tasks = [
         (PSRL(PRIOR), PRIOR, COSTS, epoch, episodes, run_seed(seed, "pair"), wanted) for seed in range(number_of_worlds)
     ]
-    pairs = [pair for pair in source.map(sample_pair, tasks, size=25) if pair is not None]
+    pairs = [pair for pair in source.map(sample_pair, tasks) if pair is not None]
     sampled, true = (np.array([pair[side] for pair in pairs]) for side in (0, 1))
     names = ["V(s_init)" if row is None else f"theta{row}" for row in wanted]
     tests = agreement(sampled, true, names)

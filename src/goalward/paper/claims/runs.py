@@ -55,19 +55,18 @@ class RunSource:
             raise TheoryError(f"there is no verdict from {name}: {report.problem}")
         return load_results(self.store, study.design)
 
-    def map(self, function: Callable[..., Result], tasks: Iterable[Sequence[Any]], size: int = 1) -> list[Result]:
-        """Call a function with each list of arguments, in batches of `size` calls, and return the answers in order."""
-        wanted = list(tasks)
-        batches = [wanted[start : start + size] for start in range(0, len(wanted), size)]
-        with phase("making runs with their models", len(batches), "batches") as making:
+    def map(self, function: Callable[..., Result], tasks: Iterable[Sequence[Any]]) -> list[Result]:
+        """Call a function with each list of arguments, and return the answers in order."""
+        batches = [Batch(apply, [arguments], (function,)) for arguments in tasks]
+        with phase("making runs with their models", len(batches), "runs") as making:
             self.workers.submit(Batch(warm_up, [["psrl"]])).result()
-            futures = [self.workers.submit(Batch(apply, batch, (function,))) for batch in batches]
+            futures = [self.workers.submit(batch) for batch in batches]
             for done, _ in enumerate(as_completed(futures), start=1):
                 making.advance(done)
-        answers = [answer for future in futures for answer in future.result()]
+        answers = [future.result()[0] for future in futures]
         for index, answer in enumerate(answers):
             if isinstance(answer, RunResult):  # a process died; once more
-                (answers[index],) = self.workers.submit(Batch(apply, [wanted[index]], (function,))).result()
+                (answers[index],) = self.workers.submit(batches[index]).result()
                 if isinstance(answers[index], RunResult):
                     raise TheoryError(f"there is no verdict: {answer.error}")
         return answers

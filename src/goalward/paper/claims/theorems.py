@@ -164,7 +164,7 @@ def goal_run(near: int, episodes: int, seed: int) -> tuple[float, float, float]:
 def goal_sweep(source: RunSource, runs: int, episodes: int) -> Sweep:
     """Return the sweep over B: fewer and fewer states can step to the goal."""
     tasks = [(near, episodes, seed) for near in GOAL_NEAR for seed in range(runs)]
-    outcomes = np.array(source.map(goal_run, tasks, size=2)).reshape(len(GOAL_NEAR), runs, 3)
+    outcomes = np.array(source.map(goal_run, tasks)).reshape(len(GOAL_NEAR), runs, 3)
     largest, least = outcomes[:, :, 1].max(axis=1), outcomes[:, :, 2].min()
     bounds = [theorem_1(GOAL_STATES, 2, episodes, B, least) for B in largest.tolist()]
     return Sweep(largest, outcomes[:, :, 0], np.array(bounds))
@@ -202,7 +202,7 @@ def theorem_2_claim(source: RunSource) -> Iterator[Finding]:
     runs = source.size(60)
     lengths = [500, 1_000, 2_000, 4_000, 8_000, 16_000]
     tasks = [(K, seed) for K in lengths for seed in range(runs)]
-    outcomes = np.array(source.map(perturbed_run, tasks, size=5)).reshape(len(lengths), runs, 3)
+    outcomes = np.array(source.map(perturbed_run, tasks)).reshape(len(lengths), runs, 3)
     means = outcomes.mean(axis=1)
     growth = growth_of_means(np.array(lengths, dtype=np.float64), outcomes[:, :, 0].T)
     effect = mean_interval(outcomes[-1, :, 0] - outcomes[-1, :, 1])
