@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from pathlib import Path
 
@@ -17,12 +16,12 @@ from goalward.paper.arena import (
     REFERENCE,
     arena_study,
     arena_tables,
+    largest_values,
     long_study,
     publish_arena,
     without_refused,
-    world_scales,
 )
-from goalward.paper.ratios import Ratios, Scale, compare_all
+from goalward.paper.ratios import Ratios, compare_all
 from goalward.studies.run_spec import make_world
 from goalward.studies.study import Study
 from goalward.table import render
@@ -69,11 +68,10 @@ def test_the_worlds_differ_in_character() -> None:
     assert any(each.min() < 0.02 and each.max() > 0.9 for each in costs)
 
 
-def test_a_quick_arena_has_a_name_of_its_own() -> None:
-    assert arena_study(quick=True).design.name == "arena-quick"
-    assert arena_study(quick=True, runs=5).design.runs == 5
-    assert arena_study(["tsde"], episodes=7).design.name == "arena-tsde"
-    assert {cell.episodes for cell in arena_study(episodes=7).design.cells} == {7}
+def test_another_size() -> None:
+    study = arena_study(["tsde"], runs=5, episodes=7)
+    assert (study.design.name, study.design.runs) == ("arena-tsde", 5)
+    assert {cell.episodes for cell in study.design.cells} == {7}
 
 
 def test_an_agent_of_one_s_own_and_worlds_it_refuses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,30 +119,19 @@ def test_the_second_stage_is_for_those_below_twice_the_reference() -> None:
     assert len({cell.world.label for cell in long.design.cells}) == 24
 
 
-def test_scales_of_worlds() -> None:
-    """The reference is known where costs are positive; B* is always."""
-    document = {
-        "name": "few",
-        "episodes": 3_000,
-        "worlds": [{"world": "river-swim-v0"}, {"world": "free-corner-v0"}],
-        "agents": [{"agent": "psrl"}],
-    }
-    river, corner = world_scales(Study.from_dict(document)).values()
-    assert river.B_star == pytest.approx(19.44444916658875)
-    assert river.reference == pytest.approx(191.4476, rel=1e-5)
-    assert corner.B_star > 0.0
-    assert math.isnan(corner.reference)
+def test_largest_values_of_worlds() -> None:
+    document = {"name": "few", "worlds": [{"world": "river-swim-v0"}], "agents": [{"agent": "psrl"}]}
+    assert largest_values(Study.from_dict(document)) == {"river-swim": pytest.approx(19.44444916658875)}
 
 
 def test_runs_that_stick_are_marked() -> None:
     cells = [
         cell_results("one", agent, slope, runs=1) for agent, slope in (("base", 1.0), ("stuck", 8.0), ("slow", 4.9))
     ]
-    ratios = compare_all(study(*cells), "base", scales={"one": Scale(100.0, 50.0)})
+    ratios = compare_all(study(*cells), "base", largest_values={"one": 100.0})
     text = render(arena_tables(ratios))
     assert "8.0!" in text
     assert "4.9!" not in text
-    assert "a heuristic scale of the regret in a world (theory.regret_limit), not a bound" in text
 
 
 @pytest.fixture

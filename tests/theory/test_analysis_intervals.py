@@ -51,7 +51,6 @@ def test_intervals_are_those_of_the_definition(world: str, known_after: float | 
     run, model = recorded(world), WORLDS[world]
     found = cut_into_intervals(trace_of(run), known_after=known_after)
     assert found.starts.tolist() == literal_intervals(run, model, found.B, found.known_after)
-    assert found.costs.sum() == pytest.approx(run.costs.sum())
 
 
 @pytest.mark.parametrize("world", WORLDS)
@@ -60,10 +59,13 @@ def test_what_the_analysis_says_about_them(world: str, known_after: float | None
     run, model = recorded(world), WORLDS[world]
     found = cut_into_intervals(trace_of(run), known_after=known_after)
     assert found.bound >= found.M
-    assert found.costs.max() <= found.B + model.costs.max() <= 2 * max(found.B, 1.0)
+    costs = np.add.reduceat(run.trajectory.costs, found.starts)
+    assert costs.max() <= found.B + model.costs.max() <= 2 * max(found.B, 1.0)
     assert found.rates <= found.rates_bound
     assert found.variance_ratio <= 1.0
-    assert found.unknown_plays <= model.costs.size * (2 * found.known_after + 1)
+    trace = trace_of(run)
+    unknown_plays = np.count_nonzero(trace.visits[trace.pairs] < found.known_after)
+    assert unknown_plays <= model.costs.size * (2 * found.known_after + 1)
 
 
 def test_pairs_become_known() -> None:
@@ -115,4 +117,4 @@ def test_bad_input() -> None:
     with pytest.raises(TheoryError, match="c_min=0: no pair is ever known"):
         cut_into_intervals(trace_of(learn(PSRL(), free, 5, max_steps=100, keep_plans=True, keep_steps=True)))
     perturbed = learn(PSRL(perturb_costs=0.1), free, 20, max_steps=1000, keep_plans=True, keep_steps=True)
-    assert cut_into_intervals(trace_of(perturbed)).costs.min() >= 0.1 - 1e-12
+    assert cut_into_intervals(trace_of(perturbed)).known_after < np.inf

@@ -89,7 +89,6 @@ def arena(
         list[str] | None,
         typer.Option(metavar="AGENT", help="An algorithm, or my_agent.py:Mine. Repeatable.  [default: all agents]"),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Take two minutes: 2 runs of 200 episodes.")] = False,
     episodes: Annotated[int | None, typer.Option(help="Episodes of each run.  [default: 3000]")] = None,
     runs: Annotated[int | None, typer.Option(help="Runs of each agent in each world.  [default: 20]")] = None,
     out: Annotated[Path, typer.Option(help="The results folder; it may hold runs already.")] = Path("results/arena"),
@@ -107,23 +106,23 @@ def arena(
         REFERENCE,
         arena_study,
         arena_tables,
+        largest_values,
         long_study,
         publish_arena,
         without_refused,
-        world_scales,
     )
     from goalward.paper.ratios import Ratios, compare_all
     from goalward.results.results import open_results
     from goalward.studies.study import Study
 
-    study, refused = without_refused(arena_study(agent or [], quick=quick, runs=runs, episodes=episodes))
+    study, refused = without_refused(arena_study(agent or [], runs=runs, episodes=episodes))
     shown: list[Table] = []
     files: list[Path] = []
 
     def hold(stage: Study, prefix: str = "") -> tuple[Ratios, bool]:
         report, about = run_and_report(stage, out, workers, dask, format)
         stored = open_results(out, stage.design.reference)
-        ratios = compare_all(stored, REFERENCE, refusals=refused, scales=world_scales(stage))
+        ratios = compare_all(stored, REFERENCE, refusals=refused, largest_values=largest_values(stage))
         files.extend(publish_arena(ratios, out, stage.design.name))
         # Programs get one row for each agent in each world, people a column for each agent.
         single = [ratios.table] if format in ("csv", "json") else []

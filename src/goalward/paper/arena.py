@@ -18,15 +18,13 @@ from typing import Any
 import numpy as np
 
 from goalward.agents.base import registry
-from goalward.errors import TheoryError
 from goalward.figures.styles import marked
 from goalward.formatting import number
-from goalward.paper.ratios import Overall, Ratio, Ratios, Scale
+from goalward.paper.ratios import Overall, Ratio, Ratios
 from goalward.planning.solve import solve_all
 from goalward.studies.run_spec import make_world
 from goalward.studies.study import Study
 from goalward.table import Cell, Column, Columns, Table, save
-from goalward.theory.limit import regret_limit
 
 REFERENCE = "PSRL-SSP"
 """The agent whose regret is 1."""
@@ -39,15 +37,12 @@ LEFT_OUT = {
     "psrl-step": "it plans at every step, which takes hours",
 }
 """The registered agents that are not in the arena, and why."""
-QUICK = {"runs": 2, "episodes": 200}
 LONGER, CONTENDER = 10, 2.0
 """How many times as many episodes the second stage has, and below which ratio agents take part in it."""
 MOST_REASONS = 12
 
 
-def arena_study(
-    agents: Sequence[str] = (), *, quick: bool = False, runs: int | None = None, episodes: int | None = None
-) -> Study:
+def arena_study(agents: Sequence[str] = (), *, runs: int | None = None, episodes: int | None = None) -> Study:
     """Return the study of the arena.
 
     Parameters
@@ -55,17 +50,11 @@ def arena_study(
     agents
         Names of algorithms, or classes in files such as ``my_agent.py:Mine``, relative to the current folder. They are
         compared with `COMPANY` only. By default, the agents of the study take part, and all others that are registered.
-    quick
-        Fewer runs and episodes.
     runs, episodes
         Other numbers than those of the study.
     """
-    study = Study.load("arena")
-    document = study.spec.model_dump(exclude_unset=True)
-    document |= QUICK if quick else {}
+    document = Study.load("arena").spec.model_dump(exclude_unset=True)
     document |= {name: value for name, value in {"runs": runs, "episodes": episodes}.items() if value is not None}
-    if quick:
-        document["name"] += "-quick"
     if agents:
         names = [re.sub(r"[^A-Za-z0-9]+", "-", name.rpartition(":")[2]) for name in agents]
         document["name"] = "-".join([document["name"], *names])[:100]
@@ -107,19 +96,11 @@ def long_study(study: Study, ratios: Ratios) -> Study:
     return Study.from_dict(document, study.source.folder)
 
 
-def world_scales(study: Study) -> dict[str, Scale]:
-    """Return how large regret is in each world, by its label; see `Scale`."""
-    scales: dict[str, Scale] = {}
-    for cell in study.design.cells:
-        if cell.world.label not in scales:
-            model = make_world(cell.world.identity, study.attachments)
-            values = solve_all(model).values
-            try:
-                reference = regret_limit(model).reference(cell.episodes)
-            except TheoryError:
-                reference = math.nan
-            scales[cell.world.label] = Scale(float(values[np.isfinite(values)].max(initial=0.0)), reference)
-    return scales
+def largest_values(study: Study) -> dict[str, float]:
+    """Return B* of each world, by its label."""
+    worlds = {cell.world.label: cell.world for cell in study.design.cells}
+    values = {label: solve_all(make_world(world.identity, study.attachments)).values for label, world in worlds.items()}
+    return {label: float(costs[np.isfinite(costs)].max(initial=0.0)) for label, costs in values.items()}
 
 
 def publish_arena(ratios: Ratios, folder: Path, name: str) -> list[Path]:
@@ -141,7 +122,6 @@ def arena_tables(ratios: Ratios) -> list[Table]:
     ]
     columns: Columns = [
         "agent", Column("mean", "geometric mean"), "worst", Column("worst_world", "in"),
-        Column("of_reference", "regret / reference"),
         Column("late", "worst late regret / B*"), "sticks", "cut_off", "failed", "refused", Column("cpu", "CPU"),
     ]  # fmt: skip
     worlds = [
@@ -203,8 +183,6 @@ def notes_on(ratios: Ratios) -> list[str]:
             "! a run sticks: over the last two thirds of its episodes it pays more than 0.02 B* an episode, and more"
             f" than five times the worst run of {ratios.reference}"
         )
-    if any(not math.isnan(cell.of_reference) for cell in ratios.cells):
-        notes.append("reference: a heuristic scale of the regret in a world (theory.regret_limit), not a bound")
     reasons: dict[tuple[str, str], list[str]] = {}
     for cell in ratios.cells:
         if cell.refusal:

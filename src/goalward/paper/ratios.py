@@ -24,26 +24,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
 
 import numpy as np
 
 from goalward.arrays import Floats
 from goalward.formatting import Interval
 from goalward.results.results import CellResults, Results
-from goalward.statistics import mean_interval, median_interval
+from goalward.statistics import mean_interval
 from goalward.table import Table
 
 MEASURE = "gap_regret"
 NO_INTERVAL = Interval(math.nan, math.nan, math.nan, 0)
 STICKS, TIMES = 0.02, 5.0
-
-
-class Scale(NamedTuple):
-    """How large regret is in a world: B*, and `regret_limit(...).reference(K)`, a heuristic scale and no bound."""
-
-    B_star: float = math.nan
-    reference: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -54,8 +46,6 @@ class Ratio:
     agent: str
     ratio: Interval = NO_INTERVAL  # of the mean gap regrets; NaN if there is none
     regret: Interval = NO_INTERVAL  # the mean gap regret with its t-interval
-    median: Interval = NO_INTERVAL  # the median gap regret with its interval of order statistics
-    of_reference: float = math.nan  # the mean gap regret divided by `Scale.reference`
     late: float = math.nan  # the worst run's regret per episode over the last two thirds, divided by B*
     sticks: bool = False  # whether `late` exceeds 0.02 and five times that of the reference
     cut_off: int = 0  # how many runs were cut off: if any, the ratio is a lower bound; how many
@@ -73,7 +63,6 @@ class Overall:
     mean: Interval  # the geometric mean of the ratios
     worst: float
     worst_world: str
-    of_reference: float
     late: float  # the largest of all worlds
     sticks: int  # the worlds in which a run sticks
     cut_off: int
@@ -121,14 +110,14 @@ def compare_all(
     results: Results,
     reference: str,
     refusals: Mapping[tuple[str, str], str] | None = None,
-    scales: Mapping[str, Scale] | None = None,
+    largest_values: Mapping[str, float] | None = None,
 ) -> Ratios:
     """Compare every agent of a study with the reference.
 
-    `refusals` says why agents do not learn in worlds, by the labels of the world and the agent; `scales` how large
-    regret is in the worlds, by their labels.
+    `refusals` says why agents do not learn in worlds, by the labels of the world and the agent; `largest_values` has B*
+    of the worlds, by their labels.
     """
-    refused, known = dict(refusals or {}), scales or {}
+    refused, known = dict(refusals or {}), largest_values or {}
     agents = list(dict.fromkeys([*results.agents(), *(agent for _, agent in refused)]))
     ratios: list[Ratio] = []
     groups: dict[str, list[str]] = {}
@@ -138,14 +127,14 @@ def compare_all(
         label = cells[0].cell.world.label
         for agent in agents:
             if agent in by_agent:
-                ratios.append(ratio_of(world, by_agent[agent], by_agent.get(reference), known.get(label, Scale())))
+                ratios.append(ratio_of(world, by_agent[agent], by_agent.get(reference), known.get(label, math.nan)))
             elif (label, agent) in refused:
                 ratios.append(Ratio(world, agent, refusal=refused[label, agent]))
     lengths = sorted({cell.cell.episodes for cell in results.cells})
     return Ratios(reference, ratios, groups, results.design.runs, lengths, results.caveats())
 
 
-def ratio_of(world: str, cell: CellResults, base: CellResults | None, scale: Scale) -> Ratio:
+def ratio_of(world: str, cell: CellResults, base: CellResults | None, B_star: float) -> Ratio:
     """Return one agent relative to the reference; without a ratio if they share no runs."""
     without_ratio = Ratio(
         world,
@@ -158,13 +147,11 @@ def ratio_of(world: str, cell: CellResults, base: CellResults | None, scale: Sca
     if base is None or not shared:
         return without_ratio
     ours, theirs = (results.values[MEASURE][np.isin(results.runs, shared)] for results in (cell, base))
-    late, base_late = (float(late_regrets(results).max()) / scale.B_star for results in (cell, base))
+    late, base_late = (float(late_regrets(results).max()) / B_star for results in (cell, base))
     return replace(
         without_ratio,
         ratio=ratio_interval(ours, theirs),
         regret=mean_interval(ours),
-        median=median_interval(ours),
-        of_reference=float(ours.mean()) / scale.reference if scale.reference > 0.0 else math.nan,
         late=late,
         sticks=late > max(STICKS, TIMES * base_late),
         cpu=float(cell.values["seconds"].mean() / base.values["seconds"].mean()),
@@ -206,7 +193,6 @@ def over_worlds(agent: str, cells: Sequence[Ratio]) -> Overall:
         mean=geometric_mean([cell.ratio for cell in known]),
         worst=worst.ratio.value,
         worst_world=worst.world,
-        of_reference=geometric([cell.of_reference for cell in known]),
         late=max((cell.late for cell in known if not math.isnan(cell.late)), default=math.nan),
         sticks=sum(cell.sticks for cell in known),
         cut_off=sum(cell.cut_off for cell in cells),

@@ -89,7 +89,11 @@ def study_reports(store: Store, results: Results, runs: int) -> tuple[dict[str, 
         complete = [specs[number] for number in cell.runs[cell.complete][:runs].tolist()]
         name = f"{cell.cell.agent.label} in {cell.cell.world.label}"
         try:
-            check_agent(store, specs[0])
+            world, agent = specs[0].build(store.attachments)
+            if not isinstance(world, SSP):
+                raise TheoryError("the true model of the world is not known, or it has too many states for a table")
+            # One step shows whether the agent has a posterior.
+            check_posterior(run_agent(agent, world, specs[0].episodes, specs[0].seed, max_steps=1))
             if complete:
                 reports[name] = [stored_report(store, spec) for spec in complete]
             else:
@@ -97,14 +101,6 @@ def study_reports(store: Store, results: Results, runs: int) -> tuple[dict[str, 
         except GoalwardError as error:
             refusals.setdefault(str(error), []).append(name)
     return reports, [f"{', '.join(names)}: {reason}" for reason, names in refusals.items()]
-
-
-def check_agent(store: Store, spec: RunSpec) -> None:
-    """Raise TheoryError if the agent of a run draws no models from a posterior: its first step shows that."""
-    world, agent = spec.build(store.attachments)
-    if not isinstance(world, SSP):
-        raise TheoryError("the true model of the world is not known, or it has too many states for a table")
-    check_posterior(run_agent(agent, world, spec.episodes, spec.seed, max_steps=1))
 
 
 def stored_report(store: Store, spec: RunSpec) -> Report:

@@ -52,10 +52,8 @@ class Intervals:
     delta: float
     known_after: float  # the number of visits that makes a pair known
     starts: Int64s = field(repr=False)  # t_m
-    costs: Floats = field(repr=False)  # the sum of c(s_t, a_t) over each interval
     variances: Floats = field(repr=False)  # the sum of V_l(s_t, a_t)
     known_pairs: int  # at the end of the run
-    unknown_plays: int  # steps that played an unknown pair
     rates: float  # the sum of A_l(s_t, a_t)
     rates_bound: float
     bound: float  # C / B + K + L + unknown plays, the bound on M
@@ -98,8 +96,8 @@ def cut_into_intervals(trace: Trace, *, known_after: float | None = None) -> Int
     bound, confidence = trace.B, 1.0 / max(trace.run.episodes, 2)
     if known_after is None:
         known_after = sufficient_visits(S, A, bound, float(trace.planning_costs.min()), confidence)
-    pairs = trace.epoch, trace.steps.states, trace.steps.actions
-    known = trace.visits[pairs] >= known_after
+    visits = trace.visits[trace.pairs]
+    known = visits >= known_after
     paid = trace.planning_costs[trace.steps.states, trace.steps.actions]
     starts = cut(trace, known, paid, bound)
     unknown, L, T = int(np.count_nonzero(~known)), len(trace.models), len(paid)
@@ -108,11 +106,9 @@ def cut_into_intervals(trace: Trace, *, known_after: float | None = None) -> Int
         delta=confidence,
         known_after=known_after,
         starts=starts,
-        costs=np.add.reduceat(paid, starts),
         variances=np.add.reduceat(variances(trace), starts),
         known_pairs=int(np.count_nonzero(trace.visits[-1] >= known_after)),
-        unknown_plays=unknown,
-        rates=float(rate(trace.visits[pairs], S, A, confidence).sum()),
+        rates=float(rate(visits, S, A, confidence).sum()),
         rates_bound=rates_bound(S, A, T, confidence),
         bound=float(paid.sum() / bound + trace.run.episodes + L + unknown),
         third_term_bound=third_term_bound(S, A, bound, len(starts), T, L, confidence),
@@ -141,13 +137,8 @@ def cut(trace: Trace, known: Bools, paid: Floats, B: float) -> Int64s:
 
 def variances(trace: Trace) -> Floats:
     """Return V_l(s_t, a_t), the variance of V(s'; theta_l) under the true kernel, at each step."""
-    at_steps = np.empty(len(trace.steps.states))
-    for values, steps in zip(trace.values, trace.epoch_slices(), strict=True):
-        with np.errstate(invalid="ignore"):
-            mean = step_mean(trace.world, values[:-1], 0.0)
-            spread = step_mean(trace.world, values[:-1] ** 2, 0.0) - mean**2
-        # A successor that is a dead end in the sampled model makes the variance infinite. Rounding must not make it
-        # negative.
-        spread = np.where(np.isnan(spread), np.inf, np.maximum(spread, 0.0))
-        at_steps[steps] = spread[trace.steps.states[steps], trace.steps.actions[steps]]
-    return at_steps
+    with np.errstate(invalid="ignore"):
+        squares = np.array([step_mean(trace.world, V[:-1] ** 2, 0.0) for V in trace.values])[trace.pairs]
+        spread = squares - np.array([step_mean(trace.world, V[:-1], 0.0) for V in trace.values])[trace.pairs] ** 2
+    # Infinite if a successor is a dead end in the sampled model. Rounding must not make it negative.
+    return np.where(np.isnan(spread), np.inf, np.maximum(spread, 0.0))

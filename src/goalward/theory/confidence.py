@@ -14,10 +14,7 @@ What is checked
     For a fixed number of visits, the probability of a miss is a sum of binomial probabilities. `miss_probability` adds
     them up, so that even a promise of 1e-8 can be tested.
 
-Two gaps in the proof
-    The anytime bound is printed without the division by n+ in its last term. And delta' = delta / (S A n+) is chosen
-    after a statement that holds for a fixed delta'. So the lemma is about each fixed n, and the later step that
-    conditions on the history is not covered by it. The lemma is measured here as it is stated.
+The proof covers each fixed n only; docs/explanation/theory.md repairs it. The lemma is measured here as it is stated.
 """
 
 from __future__ import annotations

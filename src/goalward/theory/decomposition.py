@@ -60,31 +60,24 @@ class Decomposition:
 
 def decompose(trace: Trace) -> Decomposition:
     """Split the regret of a run, given by its `trace`."""
-    run, V, epoch = trace.run, trace.values, trace.epoch
-    ahead, next_value = V[epoch, trace.following], V[epoch, trace.steps.next_states]
-    terms = (V[epoch, trace.steps.states] - ahead, ahead - next_value, next_value - expected_next_values(trace))
+    run, V, (epoch, states, actions) = trace.run, trace.values, trace.pairs
+    reached = trace.steps.next_states
+    start = trace.world.initial_state if reached[-1] == trace.world.goal else reached[-1]
+    ahead, next_value = V[epoch, np.append(states[1:], start)], V[epoch, reached]
+    means = np.array([step_mean(model, v[:-1], 0.0) for model, v in zip(trace.models, V, strict=True)])
+    terms = (V[epoch, states] - ahead, ahead - next_value, next_value - means[trace.pairs])
     episode = np.repeat(np.arange(len(run.costs)), run.steps)
     by_episode = np.array([np.bincount(episode, weights=term, minlength=len(run.costs)) for term in terms]).T
     by_episode[:, 1] -= run.optimal_value
     R1, R2, R3 = by_episode.sum(axis=0).tolist()
-    planned = trace.planning_costs[trace.steps.states, trace.steps.actions]
     return Decomposition(
         R1=R1,
         R2=R2,
         R3=R3,
-        raised_costs=float(np.sum(trace.steps.costs - planned)),
+        raised_costs=float(np.sum(trace.steps.costs - trace.planning_costs[states, actions])),
         regret=float(run.regret[-1]),
         total_cost=float(run.costs.sum()),
         L=len(run.epochs),
         B=trace.B,
         by_episode=by_episode,
     )
-
-
-def expected_next_values(trace: Trace) -> Floats:
-    """Return E[V(s'; theta_l)] under theta_l at each step."""
-    means = np.empty(len(trace.steps.states))
-    for model, values, steps in zip(trace.models, trace.values, trace.epoch_slices(), strict=True):
-        pairs = trace.steps.states[steps], trace.steps.actions[steps]
-        means[steps] = step_mean(model, values[:-1], 0.0)[pairs]
-    return means

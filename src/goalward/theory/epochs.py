@@ -6,18 +6,16 @@ Lemma (number of epochs). With L epochs in K episodes and T steps, S, A >= 2 and
 
 Which logarithm
     The paper writes log. Its proof counts how often the visits of a pair can double, so the logarithm must be to base
-    2; with the natural logarithm the statement is false. For if one pair after the other is played in a single episode
-    until it has ended j epochs, then L = S A j at T = S A (2^j - 1). For S = A = 2 and j = 30 that exceeds the bound
-    with natural logarithms.
+    2. With the natural logarithm the lemma is false: if one pair after the other is played in a single episode until
+    it has ended j epochs, then L = S A j at T = S A (2^j - 1), which is too many for S = A = 2 and j = 30.
 
 Macro-epochs
     A macro-epoch starts with the run and after each epoch that the visits of a pair have ended; N is their number.
     Within a macro-epoch each epoch reaches the goal once more than the epoch before, so L <= N + sqrt(2 N K).
 
 How often a pair ends epochs
-    The paper claims at most log n times, where n counts its visits in the whole run. Its argument shows less than
-    1 + log2 n, and log2 n is too small: visits 1, 3, 7, ... end epochs, so n = 2^j - 1 visits end j of them. The right
-    bound is log2(n + 1), so
+    The paper claims at most log n times in n visits. But visits 1, 3, 7, ... end epochs, so n = 2^j - 1 visits end j
+    of them. The right bound is log2(n + 1), so
 
         N <= 1 + sum over pairs of log2(n + 1) <= 1 + S A log2(1 + T / (S A)) <= S A log2 T,
 

@@ -59,33 +59,16 @@ SHOWN = (1_000, 30_000, 1_000_000)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RegretLimit(ShownAsFacts):
-    """The asymptotic limit of regret in a model.
+    """The asymptotic limit of regret in a model."""
 
-    Attributes
-    ----------
-    constant
-        C: no uniformly good learner has a regret below C log K in the limit.
-    information
-        ``information[s, a]``, I; infinite where no visit is ever needed, NaN for optimal pairs on the path.
-    visits
-        ``visits[s, a]``, eta: how often a learner that attains C plays the pair, divided by log K.
-    gaps
-        ``gaps[s, a]``; zero for ties, infinite for actions that are not available.
-    on_path
-        ``on_path[s]``: whether s is in S*.
-    path_only
-        Whether states off the path were left out because there are too many. C is valid then, but may be smaller.
-    """
-
-    constant: float
-    information: Floats
-    visits: Floats
-    gaps: Floats
-    on_path: Bools
-    path_only: bool
+    constant: float  #: C: no uniformly good learner has a regret below C log K in the limit
+    information: Floats  #: [s, a]: I; infinite where no visit is ever needed, NaN for optimal pairs on the path
+    visits: Floats  #: [s, a]: eta, how often a learner that attains C plays the pair, divided by log K
+    gaps: Floats  #: [s, a]: zero for ties, infinite for actions that are not available
+    on_path: Bools  #: [s]: whether s is in S*
+    path_only: bool  #: whether states off the path were too many and were left out: C is valid then, but may be smaller
     ssp: SSP  #: the model
-    opportunities: Floats
-    """Per episode and state: the visits of a policy that mixes optimal actions evenly; 1 off its path."""
+    opportunities: Floats  #: [s]: visits per episode of a policy that mixes optimal actions evenly; 1 off its path
 
     def resolved(self, K: int) -> float:
         """Return the share of C that belongs to pairs which K episodes can tell apart: K d(s) I / A(s) >= log K."""
@@ -229,10 +212,9 @@ def path_visits(tied: SSP, on_path: Bools) -> Floats:
 
 def row_information(ssp: SSP, needed: Floats, values: Floats) -> Floats:
     """Return I for each pair: v_s is ``needed[s]`` and W_s is ``values[s]``, or the only line of `values`."""
-    rows, lengths = ssp.costs.size, np.diff(ssp.indptr)
-    pair = np.repeat(np.arange(rows), lengths)
+    rows = ssp.costs.size
+    pair = np.repeat(np.arange(rows), np.diff(ssp.indptr))
     W = np.pad(values, ((0, 0), (0, 1)))[pair // ssp.actions if len(values) > 1 else 0, ssp.successors]
-    filled = np.flatnonzero(lengths)
     theta = np.where(np.isfinite(ssp.costs), needed[:, None] - ssp.costs, -np.inf).ravel()
     possible = theta > 0.0
     if ssp.give_up is not None:
@@ -241,9 +223,7 @@ def row_information(ssp: SSP, needed: Floats, values: Floats) -> Floats:
     difference = np.where(possible[pair], W - np.where(possible, theta, 0.0)[pair], 0.0)
 
     def sums(entries: Floats) -> Floats:
-        out = np.zeros(rows)
-        out[filled] = np.add.reduceat(entries, ssp.indptr[filled])
-        return out
+        return np.asarray(np.bincount(pair, weights=entries, minlength=rows), dtype=np.float64)
 
     # The sum of logarithms is concave in x: bisect its slope. If the row leads to the goal, it is -infinity at the end.
     low, high = np.zeros(rows), np.divide(1.0, theta, out=np.zeros(rows), where=possible)

@@ -97,9 +97,9 @@ def sample_pair(
     """Draw a world with these costs from a prior, learn in it, and return the quantities of theta_l and of theta_*.
 
     The agent must sample its posterior; if it has a `value_limit`, the world stays within it. The prior is that of the
-    agent: with another one the lemma is false, which shows what the test can detect. `seed` decides world and run, of
-    `episodes` episodes. The world starts in state 0. l is
-    `epoch`, counted from 1 as in the paper; None is returned if the run ends before it. For `wanted` see `quantities`.
+    agent: with another one the lemma is false, which shows what the test can detect. `seed` decides the world, which
+    starts in state 0, and the run of `episodes` episodes. l is `epoch`, counted from 1 as in the paper; None is
+    returned if the run ends before it. For `wanted` see `quantities`.
     """
     check("epoch", epoch, Size)
     task = Task(np.asarray(costs, dtype=np.float64), 0, episodes)
@@ -116,10 +116,7 @@ def sample_pair(
 
 
 def agreement(sampled: Floats, true: Floats, names: Sequence[str]) -> list[Agreement]:
-    """Test whether sampled and true values can be exchanged; both arrays are ``[world, quantity]``.
-
-    `names` names the quantities.
-    """
+    """Test for each named quantity whether sampled and true values, ``[world, quantity]``, can be exchanged."""
     if len(sampled) < 2:
         raise TheoryError(f"there are {len(sampled)} worlds whose runs reach the epoch; two are needed at least")
     signs = np.random.default_rng(0).choice(np.array([-1.0, 1.0]), (SWAPS, len(sampled)))

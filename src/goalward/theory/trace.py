@@ -33,10 +33,14 @@ class Trace:
     values: Floats  #: [l, s]: V(s; theta_l), with a last column of zeros for the goal
     epoch: Int64s  #: [t]: the epoch of each step
     steps: Steps  #: s_t, a_t, c(s_t, a_t) and s'_t: `states`, `actions`, `costs` and `next_states`
-    following: Int64s  #: s_{t+1}
     visits: Int64s  #: [l, s, a]: n_{t_l}(s, a); one more row at the end has the visits of the whole run
     planning_costs: Floats  #: those that theta_l was solved with: c, or max(c, floor) if the agent has a cost floor
     B: float  #: the largest finite value of the true and of all sampled models: the B of the lemmas in this run
+
+    @property
+    def pairs(self) -> tuple[Int64s, Int64s, Int64s]:
+        """The epoch, the state and the action of each step, which index arrays ``[l, s, a]``."""
+        return self.epoch, self.steps.states, self.steps.actions
 
     def epoch_slices(self) -> list[slice]:
         """Return the steps of each epoch."""
@@ -54,7 +58,7 @@ def trace_of(run: Run) -> Trace:
         )
     if run.world is None:
         raise TheoryError("the run has no true model, or it resumes an earlier run; learn in an SSP from scratch")
-    world, goal = run.world, run.world.goal
+    world = run.world
     models = tuple(plan.model for plan in run.plans)
     if any(model is None or model.costs.shape != world.costs.shape for model in models):
         raise TheoryError(f"the plans of {run.agent.name} lack their sampled models; return Plan(..., model=theta)")
@@ -73,7 +77,8 @@ def trace_of(run: Run) -> Trace:
             f"at step {step} the run is in a state from which the sampled model of epoch {epoch[step]} cannot reach the"
             " goal; the analysis needs finite values: take a prior with a wider support"
         )
-    true = solve_all(world).values
+    true, (S, A) = solve_all(world).values, world.costs.shape
+    plays = np.bincount((epoch * S + states) * A + actions, minlength=len(models) * S * A)
     return Trace(
         run=run,
         world=world,
@@ -81,8 +86,7 @@ def trace_of(run: Run) -> Trace:
         values=values,
         epoch=epoch,
         steps=run.trajectory,
-        following=np.append(states[1:], world.initial_state if next_states[-1] == goal else next_states[-1]),
-        visits=visits_at_starts(epoch, states, actions, (len(models), *world.costs.shape)),
+        visits=np.concatenate([np.zeros((1, S, A), dtype=np.int64), plays.reshape(-1, S, A).cumsum(axis=0)]),
         planning_costs=np.maximum(world.costs, float(run.notes.get("cost_floor", 0.0))),
         B=float(max(true[np.isfinite(true)].max(initial=0.0), values[np.isfinite(values)].max())),
     )
@@ -102,12 +106,3 @@ def check_posterior(run: Run) -> None:
             f"{agent.name} {reason}; the lemmas are about agents that know the costs and draw each model from their"
             " posterior, such as psrl with sharpness 1"
         )
-
-
-def visits_at_starts(epoch: Int64s, states: Int64s, actions: Int64s, shape: tuple[int, int, int]) -> Int64s:
-    """Return n_{t_l}(s, a) for each epoch, and in one more row the visits of the whole run."""
-    L, S, A = shape
-    inside = np.bincount((epoch * S + states) * A + actions, minlength=L * S * A).reshape(shape)
-    visits = np.zeros((L + 1, S, A), dtype=np.int64)
-    np.cumsum(inside, axis=0, out=visits[1:])
-    return visits
