@@ -29,14 +29,13 @@ def example(name: str) -> GoalwardError:
     return found
 
 
-@pytest.mark.parametrize("name", CLASSES)
-def test_errors_travel_between_processes(name: str) -> None:
+def test_errors_travel_between_processes() -> None:
     """An error that cannot be unpickled brings down the pool of workers it comes from."""
-    error = example(name)
-    for twin in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
-        assert type(twin) is type(error)
-        assert str(twin) == str(error)
-        assert vars(twin).keys() == vars(error).keys()
+    for error in map(example, CLASSES):
+        for twin in (pickle.loads(pickle.dumps(error)), copy.copy(error)):
+            assert type(twin) is type(error)
+            assert str(twin) == str(error)
+            assert vars(twin).keys() == vars(error).keys()
 
 
 def test_a_precision_error_brings_its_solution_along() -> None:
@@ -55,18 +54,11 @@ def test_unknown_names_offer_the_nearest() -> None:
         raise near
 
 
-def test_one_type_catches_all() -> None:
-    for name in CLASSES:
-        with pytest.raises(GoalwardError):
-            raise example(name)
-
-
 def test_bad_models_are_value_errors() -> None:
     with pytest.raises(ValueError, match=r"\(state 0, action 0\) has cost -1"):
         gw.SSP.from_dense([[[0.0, 1.0]]], [[-1.0]])
 
 
-@pytest.mark.parametrize("name", [3, None, ["grid"], ("a", "b")])
-def test_names_that_are_not_texts_can_be_printed(name: object) -> None:
-    error = UnknownNameError("world", name, ["grid", "chain"])
-    assert str(error) == f"no world is called {name!r}; there are: chain, grid"
+def test_names_that_are_not_texts_can_be_printed() -> None:
+    for name in (3, None, ["grid"], ("a", "b")):
+        assert repr(name) in str(UnknownNameError("world", name, ["grid", "chain"]))

@@ -65,20 +65,14 @@ def test_console_examples(page, capsys, monkeypatch):
         assert capsys.readouterr().out == expected
 
 
-def test_readme_has_examples_of_both_kinds():
-    assert examples(ROOT / "README.md")
-    assert sessions(ROOT / "README.md")
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
-        assert target.startswith("https://") or (page.parent / target).exists(), target
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_named_files_are_there(page):
+def test_links_and_named_files_are_there():
     """Paths are those of the repository or, shorter, those of the package."""
-    for path in re.findall(r"(?<![\w/.])[a-z][\w-]*(?:/[\w-]+)+\.(?:py|toml)\b", page.read_text(encoding="utf-8")):
-        folders = (ROOT, ROOT / "src" / "goalward")
-        assert any((folder / path).is_file() for folder in folders), f"{page.name} names {path}, which is not there"
+    missing = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        links = [target for target in re.findall(r"\]\(([^)#]+)", text) if not target.startswith("https://")]
+        missing += [f"{page.name} links to {target}" for target in links if not (page.parent / target).exists()]
+        for path in re.findall(r"(?<![\w/.])[a-z][\w-]*(?:/[\w-]+)+\.(?:py|toml)\b", text):
+            if not any((folder / path).is_file() for folder in (ROOT, ROOT / "src" / "goalward")):
+                missing.append(f"{page.name} names {path}")
+    assert missing == []

@@ -86,6 +86,7 @@ def test_a_look_up_imports_one_algorithm(run_python: Callable[..., str]) -> None
 @pytest.mark.parametrize(("registry", "name"), ENTRIES)
 def test_complete_settings_are_plain_and_complete(registry: Registry[Any], name: str) -> None:
     entry = registry.find(name)
+    assert len(summary(entry)) < 100
     assert summary(entry).endswith(".")
     thing = getattr(entry, "build", entry)
     if registry is priors:

@@ -59,12 +59,6 @@ def test_the_wind_of_the_columns_is_below(width):
     assert picture.splitlines()[-1] == "wind of the columns, in cells upwards: 0 0 0 1 1 1 2 2 1 0"
 
 
-def test_legend_names_only_what_is_there():
-    world = grid_world(2, 2)
-    picture = grid_text(world, np.ones(3), np.zeros(3, dtype=np.int64))
-    assert picture.splitlines()[-1] == "● start"
-
-
 def test_every_line_fits_the_width():
     for columns in (3, 8, 12, 30):
         world = grid_world(4, columns)

@@ -13,7 +13,6 @@ import goalward.worlds.base
 import goalward.worlds.grid
 from goalward import SSP, worlds
 from goalward.errors import FileError, GoalwardError, SettingError, UnknownNameError
-from goalward.registry import summary
 from goalward.settings import read_settings, settings_of
 
 SECTIONS = ["States", "Actions", "Transitions", "Costs", "Start and goal", "Known values"]
@@ -56,31 +55,20 @@ class TestEveryModel:
         assert float(re.search(r"\d+\.\d{4}", known)[0]) == pytest.approx(value, abs=6e-5)
 
 
-@pytest.mark.parametrize("id", worlds.known())
-class TestEveryWorld:
-    def test_documentation_has_the_sections_in_order(self, id):
-        text = inspect.getdoc(worlds.find(id).build)
+def test_documentation_of_worlds_has_the_sections_in_order():
+    for _, world in worlds.registry:
+        text = inspect.getdoc(world.build)
         titles = re.findall(r"^:([A-Z][a-z ]+): \S", text, flags=re.MULTILINE)
         # A section may be replaced by a sentence of the description: "Actions are those of GridWorld."
         assert [title for title in titles if title in SECTIONS] == [title for title in SECTIONS if title in titles]
-        missing = set(SECTIONS) - set(titles)
-        assert all(word in text.lower() for title in missing for word in title.lower().split(" and "))
-        assert not missing or "are those of GridWorld." in text
+        assert set(titles) >= set(SECTIONS) or "are those of GridWorld." in text, world.id
 
-    def test_summary_is_one_short_sentence(self, id):
-        text = summary(worlds.find(id))
-        assert text.endswith(".")
-        assert len(text) < 100
 
-    def test_settings_are_readable_from_text(self, id):
-        world = worlds.find(id)
+def test_settings_are_readable_from_text():
+    for _, world in worlds.registry:
         defaults = {name: setting.default for name, setting in settings_of(world.build).items()}
         plain = {name: default for name, default in defaults.items() if "\n" not in str(default)}
         assert read_settings(f"{name}={default}" for name, default in plain.items()) == plain
-
-    def test_an_unknown_setting_is_refused(self, id):
-        with pytest.raises(UnknownNameError, match="no setting of"):
-            worlds.make(id, nonsense=1)
 
 
 @pytest.mark.parametrize(
