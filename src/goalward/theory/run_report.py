@@ -63,13 +63,13 @@ class Report:
     """
 
     run: Run = field(repr=False)
-    statements: list[Statement]  # the numbers at the end of the run beside their bounds
+    statements: list[Statement]  #: the numbers at the end of the run beside their bounds
     points: Int64s = field(repr=False)  #: k, some numbers of episodes up to the end of the run
     curves: dict[str, Floats] = field(repr=False)
-    theorem: str  # the one that covers the agent: "Theorem 1", or "Theorem 2" if it raises costs
-    terms: Decomposition = field(repr=False)
-    count: EpochCount = field(repr=False)
-    cover: Coverage = field(repr=False)
+    theorem: str  #: the one that covers the agent: "Theorem 1", or "Theorem 2" if it raises costs
+    terms: Decomposition = field(repr=False)  #: what `decompose` returns
+    count: EpochCount = field(repr=False)  #: what `count_epochs` returns
+    cover: Coverage = field(repr=False)  #: what `coverage` returns, added up over the epochs
 
     @property
     def table(self) -> Table:
