@@ -116,7 +116,7 @@ def sample_pair(
 
 
 def agreement(sampled: Floats, true: Floats, names: Sequence[str]) -> list[Agreement]:
-    """Test for each named quantity whether sampled and true values, ``[world, quantity]``, can be exchanged."""
+    """Test whether sampled and true values, ``[world, quantity]``, can be exchanged; `names` names the quantities."""
     if len(sampled) < 2:
         raise TheoryError(f"there are {len(sampled)} worlds whose runs reach the epoch; two are needed at least")
     signs = np.random.default_rng(0).choice(np.array([-1.0, 1.0]), (SWAPS, len(sampled)))
