@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 
+from goalward.results.measures import MEASURES
 from goalward.results.results import CellResults, Results
 from goalward.studies.design import Cell, Design
 from goalward.studies.spec import AgentSpec, WorldSpec
@@ -24,8 +25,9 @@ def cell_results(world, agent, slope, *, swept=None, cut=None, runs=4, caveat=""
     steps = np.where(np.isnan(curves), np.nan, 3.0)
     return CellResults(
         cell, np.arange(runs), done < 100, done,
-        {name: curve[np.arange(runs), done - 1] for name, curve in both.items()}
-        | {"steps": done * 3, "seconds": np.ones(runs), "cost": slope + np.arange(runs), "goals": np.ones(runs)},
+        {measure.name: np.ones(runs) for measure in MEASURES}
+        | {name: curve[np.arange(runs), done - 1] for name, curve in both.items()}
+        | {"steps": done * 3, "cost": slope + np.arange(runs)},
         points, both | {"steps": steps, "cost": steps}, Counter(), caveat=caveat,
     )  # fmt: skip
 

