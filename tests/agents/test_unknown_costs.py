@@ -105,7 +105,7 @@ def test_what_giving_up_costs_is_known() -> None:
 def test_the_replanner_sees_changed_costs(states: int) -> None:
     """Samples with new costs on the same rows, on both sides of the limit of small models, against exact solves."""
     world = worlds.random_mdp(states=states, seed=1, rows="uniform")
-    agent = learn(agents.PSRL(gw.Dirichlet(0.1)), ModelWorld(world, costs="hidden"), 5, seed=1).agent
+    agent = learn(agents.PSRL(gw.Dirichlet(0.1)), ModelWorld(world, costs="hidden"), 1, seed=1).agent
     assert isinstance(agent, agents.PSRL)
     planner, rng, first = Replanner(), np.random.default_rng(0), agent.belief.sample(np.random.default_rng(1))
     for _ in range(6):
@@ -123,7 +123,7 @@ def test_perturbed_costs() -> None:
 
 def test_theory_replays_and_pages() -> None:
     run = learn(agents.PSRL(), STATED, 20, seed=1, keep_plans=True, keep_steps=True)
-    with pytest.raises(TheoryError, match="had to learn the costs"):
+    with pytest.raises(TheoryError, match="learn the costs"):
         trace_of(run)
     with pytest.raises(SettingError, match="keep_replay=True"):
         gw.watch(run)

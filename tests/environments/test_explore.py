@@ -63,16 +63,16 @@ def test_taxi_with_its_many_starts_is_found_exactly() -> None:
 
 
 def test_slippery_ice_is_estimated_from_samples() -> None:
-    """Each frequency of 100 samples is off by more than 0.23 with probability below 2 exp(-2 100 0.23²) = 6e-5; of
-    the at most 132 frequencies one is, with probability below 0.007. The seed is fixed."""
+    """Each frequency of 40 samples is off by more than 0.36 with probability below 2 exp(-2 40 0.36²) = 7e-5; of
+    the at most 132 frequencies one is, with probability below 0.01. The seed is fixed."""
     with pytest.raises(ModelError, match=r"different outcomes when it was tried twice.* pass samples=100"):
         gw.explore(gymnasium.make("FrozenLake-v1"))
-    model = gw.explore(gymnasium.make("FrozenLake-v1"), samples=100, seed=1)
+    model = gw.explore(gymnasium.make("FrozenLake-v1"), samples=40, seed=1)
     ours, theirs = rows_by_name(model), rows_by_name(gw.from_gymnasium("FrozenLake-v1"))
     assert ours.keys() == theirs.keys()
     for pair, (row, cost) in ours.items():
         assert row.keys() == theirs[pair][0].keys()
-        assert row == pytest.approx(theirs[pair][0], abs=0.23)
+        assert row == pytest.approx(theirs[pair][0], abs=0.36)
         assert cost == theirs[pair][1]
     few = [gw.explore(gymnasium.make("FrozenLake-v1"), samples=5, seed=1).digest for _ in range(2)]
     assert few[0] == few[1]

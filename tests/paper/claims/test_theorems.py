@@ -64,7 +64,7 @@ class TestEpochs:
         study = tmp_path / "epochs.toml"
         study.write_text(EPOCHS.replace('agent = "psrl"', 'agent = "psrl-step"'))
         source = SmallSource(tmp_path / "results", 0, 0)
-        results = source.results(str(study), runs=2, episodes=150)
+        results = source.results(str(study), runs=1, episodes=150)
         found = theorems.sqrt_epochs(source, results, "")
         assert found.verdict is FAILS
         kept = [
@@ -72,8 +72,8 @@ class TestEpochs:
             for each in results.cells
             for spec in results.design.specs(each.cell)
         ]
-        assert 0 < kept.count(False) <= 6
-        assert f"; {kept.count(False)} of 6 runs not within the lemma's bound" in found.figure
+        assert kept.count(False) > 0
+        assert f"; {kept.count(False)} of 3 runs not within the lemma's bound" in found.figure
 
     @pytest.mark.parametrize(("factor", "verdict"), [(1.5, HOLDS), (0.5, FAILS)])
     def test_tsde(self, factor: float, verdict: Verdict) -> None:
