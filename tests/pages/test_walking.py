@@ -112,15 +112,6 @@ def test_play_walks_and_the_trail_fades(visit, path):
     assert len(shown) > 1
 
 
-def test_numbers_and_arrows_lie_above_the_trail_and_rows_are_numbered(visit, path):
-    page = visit(path, "epoch=10")
-    order = page.eval_on_selector_all(f"{FIRST} .map > g", "all => all.map((one) => one.getAttribute('class'))")
-    assert order.index("trail") < order.index("ink") < order.index("walker")
-    assert page.locator(f"{FIRST} .ink .number").count() == GRID.states
-    numbers = page.locator(f"{FIRST} .ruler").all_text_contents()
-    assert numbers == [str(place) for place in (*range(GRID.layout.columns), *range(GRID.layout.rows))]
-
-
 def test_without_motion_the_dot_jumps(visit, path, runs):
     page = visit(path, "speed=step", reduced_motion="reduce")
     page.keyboard.press(" ")
@@ -460,14 +451,6 @@ def test_environments_that_are_grids_look_like_maps(visit, tmp_path, name, shape
     # Holes have no way out; no step leads onto the cliff, which sends the walker back to the start.
     assert ("pit" in signs, "no step leads here" in signs) == ((True, False) if shape == (4, 4) else (False, True))
     assert page.locator(".map .pit, .map .closed").count() == (4 if shape == (4, 4) else 10)
-
-
-def test_optimists_with_the_constants_of_their_theorems_are_explained(visit, tmp_path):
-    sentence = "it can rule out little. So it looks like random play."
-    page = visit(gw.watch(learnt("bernstein-ssp", GRID, 2)).save(tmp_path / "theory.html"))
-    assert sentence in page.inner_text(".notes")
-    page = visit(gw.watch(learnt("bernstein-ssp", GRID, 2, scale=0.01)).save(tmp_path / "tuned.html"))
-    assert sentence not in page.text_content(".notes")
 
 
 def test_taxi_is_a_map_with_a_floor_for_each_errand(visit, tmp_path):

@@ -17,7 +17,6 @@ from goalward.errors import SettingError
 from goalward.learning.regret import optimum
 from goalward.pages.page import Block, script_json
 from goalward.pages.watch import MOST_MODEL_NUMBERS
-from goalward.registry import summary
 
 GRID = gw.worlds.grid_world()
 EPISODES = 120
@@ -210,22 +209,6 @@ def test_large_worlds_have_no_layer_of_new_plans(visit, tmp_path):
     assert page.inner_text(".scale .what").startswith("visits")
     page.keyboard.press("6")
     assert page.inner_text(".scale .what").startswith("visits")
-
-
-def test_the_page_explains_its_words(visit, path):
-    page = visit(path)
-    guide = page.inner_text("#cell .hint")
-    for word in ("The dot", "An arrow", "Colour and number", "An epoch", "Regret", "Click a state"):
-        assert word in guide
-    assert "snapshot" not in guide
-    assert page.locator("#cell .hint").bounding_box()["y"] < 400
-    words = page.locator(".words dl")
-    assert not words.is_visible()
-    page.click(".words summary")
-    assert words.is_visible()
-    text = words.inner_text()
-    assert "epoch\nthe time in which the agent follows one plan." in text
-    assert f"bernstein-ssp\n{summary(agents.find('bernstein-ssp'))}" in text
 
 
 def test_giving_up_has_a_mark_and_an_explanation(tmp_path):
@@ -449,12 +432,3 @@ def test_environments_are_called_by_their_names(visit, tmp_path):
         main(["watch", "CliffWalking-v1", "--episodes", "2", "--out", str(page)])
     assert done.value.code == 0
     assert visit(page).inner_text("h1") == "psrl in CliffWalking-v1"
-
-
-def test_the_wind_is_drawn_in_its_cells(visit, tmp_path):
-    world = gw.worlds.windy_grid()
-    run = gw.learn(agents.PSRL(gw.Dirichlet(0.1, support=world)), world, 5, 0, keep_replay=True)
-    page = visit(gw.watch(run, world="windy-grid").save(tmp_path / "watch.html"))
-    shown = page.eval_on_selector_all(".ink .wind", "signs => signs.map((sign) => sign.textContent)")
-    # Seven rows, four columns of force 1 and two of force 2; the goal lies in one of the latter.
-    assert sorted(shown) == ["↑1"] * 28 + ["↑2"] * 13
