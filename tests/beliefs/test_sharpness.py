@@ -9,9 +9,7 @@ import pytest
 
 from goalward import SSP, Dirichlet, FinitePrior, Neighbourhoods
 from goalward.acting.contract import Steps, Task
-from goalward.agents.posterior.psrl import PSRL
 from goalward.beliefs.base import Prior
-from goalward.errors import SettingError
 
 SEEN = [1] * 6 + [2] * 3
 TASK = Task(np.ones((2, 1)), 0, 1)
@@ -86,10 +84,3 @@ def test_the_largest_sharpness_and_counts_are_drawn(prior: Prior) -> None:
     belief.restore(multiplied(belief.to_state()))
     sample = belief.sample(np.random.default_rng(0), 1e6)
     np.testing.assert_allclose(sample.to_dense()[0, 0, 1:], [2 / 3, 1 / 3], rtol=1e-9)
-
-
-@pytest.mark.parametrize("sharpness", [0.5, 1e7, 1e308, 2**62, np.inf, np.nan, "2"])
-@pytest.mark.parametrize("prior", [Dirichlet(), Neighbourhoods()])
-def test_no_other_sharpness_is_taken(prior: Prior, sharpness: object) -> None:
-    with pytest.raises(SettingError, match=r"sharpness is .*; it must be a number from 1 to 1e\+06"):
-        PSRL(prior, sharpness=sharpness)

@@ -32,6 +32,7 @@ interval of its own. A smaller number, `known_after`, shows what happens when pa
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import log
 
 import numpy as np
 from scipy import optimize
@@ -40,7 +41,7 @@ from goalward.arrays import Bools, Floats, Int64s
 from goalward.errors import TheoryError
 from goalward.planning.evaluate import step_mean
 from goalward.theory.confidence import rate
-from goalward.theory.regret_bounds import rates_bound, third_term_bound
+from goalward.theory.regret_bounds import third_term_bound
 from goalward.theory.trace import Trace
 
 
@@ -51,18 +52,14 @@ class Intervals:
     B: float
     delta: float
     known_after: float  # the number of visits that makes a pair known
+    M: int  # the number of intervals
     starts: Int64s = field(repr=False)  # t_m
     variances: Floats = field(repr=False)  # the sum of V_l(s_t, a_t)
     known_pairs: int  # at the end of the run
     rates: float  # the sum of A_l(s_t, a_t)
-    rates_bound: float
+    rates_bound: float  # 6 S A log²(S A T / delta), which bounds it if T >= 3
     bound: float  # C / B + K + L + unknown plays, the bound on M
     third_term_bound: float  # the bound on R3
-
-    @property
-    def M(self) -> int:
-        """The number of intervals."""
-        return len(self.starts)
 
     @property
     def variance_ratio(self) -> float:
@@ -105,11 +102,12 @@ def cut_into_intervals(trace: Trace, *, known_after: float | None = None) -> Int
         B=bound,
         delta=confidence,
         known_after=known_after,
+        M=len(starts),
         starts=starts,
         variances=np.add.reduceat(variances(trace), starts),
         known_pairs=int(np.count_nonzero(trace.visits[-1] >= known_after)),
         rates=float(rate(visits, S, A, confidence).sum()),
-        rates_bound=rates_bound(S, A, T, confidence),
+        rates_bound=6.0 * S * A * log(S * A * T / confidence) ** 2,
         bound=float(paid.sum() / bound + trace.run.episodes + L + unknown),
         third_term_bound=third_term_bound(S, A, bound, len(starts), T, L, confidence),
     )

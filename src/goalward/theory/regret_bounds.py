@@ -57,11 +57,6 @@ def theorem_2(S: int, A: int, K: int, B: float, T_star: float) -> float:
     return float(B * S * sqrt(K * A) * L**2 + middle + S * S * A * T_star**1.5 * L**2)
 
 
-def rates_bound(S: int, A: int, T: int, delta: float) -> float:
-    """Return 6 S A log²(S A T / delta), which bounds the sum of A_l(s_t, a_t) over T >= 3 steps."""
-    return 6.0 * S * A * log(S * A * T / delta) ** 2
-
-
 def third_term_bound(S: int, A: int, B: float, M: int, T: int, L: int, delta: float) -> float:
     """Return the bound of the lemma on R3."""
     root = log(S * A * T / delta)
