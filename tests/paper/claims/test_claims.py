@@ -25,7 +25,7 @@ def test_claims_are_tested_and_runs_stored(tmp_path: Path) -> None:
     assert [each.key for each in found] == ["withheld", "prior"]  # in the order of the table
     assert found[0].verdict is Verdict.HOLDS
     stored = sorted(tmp_path.rglob("*.parquet"))
-    assert len(stored) == 6
+    assert len(stored) == 4
     times = [path.stat().st_mtime_ns for path in stored]
     assert check_claims(tmp_path, only=["prior"], workers=1) == found[1:]
     assert [path.stat().st_mtime_ns for path in stored] == times
