@@ -288,16 +288,20 @@ Digest of goalward's sources: {digest}.
 
 ## All families
 
-CPU seconds of one solve on one core, the smallest of all repetitions, the model in memory before; all graph analysis
-included. The ratio is the time of the better of Storm's two methods over goalward's; below 1 (bold) is a loss. A ratio
-marked > is a lower bound: Storm was ended after {LONGER_THAN_OURS:.0f} times goalward's time, or {LEAST_LIMIT:.0f} s
-if that is more, but never after more than {limit:g} s. Rounds: {rounds}, one for what takes more than {LONG:g} s.
-"By rounds" is the median over the rounds of the ratio of the medians. goalward proves `upper - lower <= 1e-6 upper` at
-every state; Storm's optimistic value iteration (OVI) and topological value iteration prove a relative width of 2e-6;
-QuantEcon stops at a change of 1e-6 and proves nothing. "Warm" is a model whose probabilities moved by up to 1 %,
-started from the unmoved model's solution. Models are described in `benchmarks/models.py`, `maps.py`, `graphs.py` and
-`protocols.py`, tools in `benchmarks/peers.py`. A figure marked ~ comes from rounds whose best times differ by more
-than {SPREAD - 1:.0%}: the machine was busy with something else.
+Times are CPU seconds of one solve on one core: the smallest of all repetitions, with the model already in memory, and
+with all graph analysis. The ratio is the time of the better of Storm's two methods divided by goalward's time. A ratio
+below 1 (bold) is a loss. A ratio marked > is a lower bound, because Storm was stopped after
+{LONGER_THAN_OURS:.0f} times goalward's time, or after {LEAST_LIMIT:.0f} s if that is more, but never after more
+than {limit:g} s. There were {rounds} rounds, and one for models that take more than {LONG:g} s. "By rounds" divides
+the medians within each round, and shows the median of
+these ratios.
+
+goalward proves `upper - lower <= 1e-6 upper` at every state. Storm's optimistic value iteration (OVI) and topological
+value iteration prove a relative width of 2e-6. QuantEcon stops at a change of 1e-6 and proves nothing. "Warm" means
+that the probabilities of the model had changed by up to 1 %, and that goalward started from the earlier solution. The
+models are described in `benchmarks/models.py`, `maps.py`, `graphs.py` and `protocols.py`, and the tools in
+`benchmarks/peers.py`. The machine was busy during the rounds of a number marked ~: their best times differ by more than
+{SPREAD - 1:.0%}.
 
 {families_table(results)}
 

@@ -19,7 +19,7 @@ from sphinx.util.docutils import SphinxDirective
 
 import goalward as gw
 from goalward.agents import find
-from goalward.figures.drawing import finish_axes, grouped, new_figure
+from goalward.figures.drawing import finish_axes, new_figure
 from goalward.figures.styles import agent_styles
 
 TRUTH, LOWER, UPPER, SOFT = "#000000", "#0072b2", "#b04800", "#777777"
@@ -128,7 +128,7 @@ def optimists() -> Figure:
         )
     axes.axhline(run.optimal_value, color=TRUTH, linewidth=1.0, linestyle=(0, (4, 2)), label="the best policy")
     axes.set_xscale("log")
-    axes.xaxis.set_major_formatter(grouped)
+    axes.xaxis.set_major_formatter("{x:,g}")
     axes.legend(frameon=False, title="per episode, in the whole run")
     return figure
 
@@ -152,8 +152,8 @@ def limit() -> Figure:
     axes.plot(points, run.gap_regret[points - 1], color=TRUTH, label="PSRL-SSP, one run")
     axes.plot(points, [bound.reference(k) for k in points], color=LOWER, label="reference(K): heuristic, no bound")
     axes.set(xscale="log", yscale="log")
-    axes.xaxis.set_major_formatter(grouped)
-    axes.yaxis.set_major_formatter(grouped)
+    axes.xaxis.set_major_formatter("{x:,g}")
+    axes.yaxis.set_major_formatter("{x:,g}")
     axes.legend(frameon=False)
     return figure
 
