@@ -9,6 +9,7 @@ import math
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -86,25 +87,46 @@ LONG = Table(
 FACTS = Table.facts({"states": 4, "a_b": "long text & more"}, title="50 %")
 
 
-def test_latex_escapes_names() -> None:
+def test_latex_aligns_numbers_and_escapes_names() -> None:
     text = TABLE.latex()
-    assert r"psrl & 805 $\pm$ 44 & 1,234 \\" in text
-    assert r"a\textbar{}b {*} & inf &  \\" in text
-    assert r"{\begin{tabular}{lrr}" in text
-    assert r"{[}b] & 0.51 {[}0.40, 0.90] \\" in NASTY.latex()
+    assert r"psrl & 805 & ${}\pm 44$ & 1{,}234 \\" in text
+    assert r"a\textbar{}b {*} & \multicolumn{2}{c}{inf} & \multicolumn{1}{c}{} \\" in text
+    assert r"\begin{tabular}{lD{.}{.}{3.0}@{\,}lD{.}{.}{5.0}}" in text
+    assert r"{[}b] & 0.51 & $[0.40, 0.90]$ \\" in NASTY.latex()
+    assert r"2.65 \times 10^{-13}" in NASTY.latex()
 
 
-def test_each_group_is_a_table_for_latex() -> None:
+def test_latex_stays_on_the_page() -> None:
+    """Groups that do not fit on one page are tables of their own; long texts are broken, wide tables made smaller."""
     text = LONG.latex()
     assert text.count(r"\begin{table}") == text.count(r"\end{table}") == 4
-    assert [text.count(rf"\caption{{cell {cell}: mean of 3 runs}}") for cell in range(4)] == [1, 1, 1, 1]
+    assert [text.count(rf"\emph{{cell {cell}}}") for cell in range(4)] == [1, 1, 1, 1]
     assert text.count("the only note") == 1
-    assert text.count(r"\\") == 4 * (13 + 1)
+    assert text.count(r"p{0.35\linewidth}") == 8
+    assert text.count(r"\resizebox") == text.count(r"\end{tabular}}") == 4
+    assert text.count(r"\\") == 4 * (13 + 2)
+    short = replace(LONG, rows=LONG.rows[:26]).latex()
+    assert short.count(r"\begin{table}") == 1
+    assert r"\resizebox" not in TABLE.latex()
+
+
+@pytest.mark.parametrize("table", [TABLE, NASTY, Table([], ["agent"])], ids=["plain", "nasty", "empty"])
+def test_rows_of_latex_fill_the_columns(table: Table) -> None:
+    begin, *body = re.split(r"\\(?:top|mid|bottom)rule\n", table.latex())
+    kinds = begin[begin.index("{tabular}{") + 10 : begin.rindex("}")]
+    width = len(re.sub(r"@\{[^}]*\}|D\{.\}\{.\}\{[^}]*\}", lambda found: "r" * found[0].startswith("D"), kinds))
+    rows = [row for part in body[:-1] for row in part.splitlines()]
+    assert len(rows) == len(table) + (2 if table is NASTY else 0) + 1
+    for row in rows:
+        assert row.endswith(r" \\")
+        cells = re.split(r"(?<!\\)&", row)
+        spans = [re.search(r"\\multicolumn\{(\d+)\}", cell) for cell in cells]
+        assert sum(int(span[1]) if span else 1 for span in spans) == width
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="LaTeX is not installed")
 def test_latex_compiles(tmp_path) -> None:
-    document = [r"\documentclass{article}", r"\usepackage{booktabs,graphicx}", r"\begin{document}"]
+    document = [r"\documentclass{article}", r"\usepackage{booktabs,dcolumn,graphicx}", r"\begin{document}"]
     document += [table.latex() for table in (TABLE, NASTY, FACTS, LONG)]
     (tmp_path / "tables.tex").write_text("\n".join([*document, r"\end{document}"]))
     command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "tables.tex"]

@@ -11,8 +11,9 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,8 +24,11 @@ from goalward.formatting import Interval, finite, html_text, latex_text, markdow
 ENDINGS = {".txt": "text", ".md": "markdown", ".csv": "csv", ".json": "json", ".html": "html", ".tex": "latex"}
 FORMATS = tuple(ENDINGS.values())
 HTML_CELL = "padding:2px 12px 2px 0;border:none;text-align:"
-LATEX_BEGIN = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{\begin{tabular}"
-LATEX_END = (r"\bottomrule", r"\end{tabular}}")
+LATEX_ROWS, LATEX_LINE, LATEX_TEXT = 40, 75, 30
+"""What a page of LaTeX holds: rows of a table, characters of a line, and characters of a text that is not broken."""
+LATEX_SHRUNK = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
+PARTS = ("whole", "fraction")
+LATEX_NUMBER = re.compile(r"(?P<number>(?P<whole>-?[\d,]+)\.?(?P<fraction>\d*(e[+-]\d+)?))(?P<rest> [±\[].*)?")
 
 
 class Cell(NamedTuple):
@@ -252,21 +256,40 @@ class Table:
         return "".join(["<div>", *parts, f"<ul>{notes}</ul>" if notes else "", "</div>"])
 
     def latex(self) -> str:
-        """Return tables for LaTeX, one for each group of rows, with the packages booktabs and graphicx.
+        """Return a table environment for LaTeX, with the packages booktabs, dcolumn and graphicx.
 
-        A table that is wider than the page is made smaller.
+        Numbers are aligned at their decimal points. What follows them, such as an interval, has a column of its own.
+        Long texts are broken into lines, and a table that is wider than the page is made smaller. Where the groups do
+        not fit on one page, each is a table of its own.
         """
-        tables = []
-        sides = "".join("r" if right else "l" for right in self.right)
-        for title, headings, lines in self.blocks(latex_text):
-            head, *body = [" & ".join(line) + r" \\" for line in (headings, *lines)]
-            rule = [head, r"\midrule"] if headings else []
-            caption = [rf"\caption{{{title}}}"] * bool(title)
-            table = [*caption, rf"{LATEX_BEGIN}{{{sides}}}", r"\toprule", *rule, *body, *LATEX_END]
-            tables.append([r"\begin{table}", r"\centering", *table])
-        for table in tables[-1:]:
-            table += [rf"\par\smallskip\footnotesize {note}" for note in self.shown_notes(latex_text)]
-        return "\n\n".join("\n".join([*table, r"\end{table}"]) for table in tables)
+        groups = list(self.grouped().values())
+        if len(groups) > 1 and sum(map(len, groups)) > LATEX_ROWS:
+            parts = [replace(self, rows=rows, most=None, notes=()) for rows in groups]
+            parts[-1] = replace(parts[-1], notes=self.shown_notes(str))
+            return "\n\n".join(part.latex() for part in parts)
+        blocks = list(self.blocks())
+        lines = [line for _, _, block in blocks for line in block]
+        columns = [latex_column([line[index] for line in lines], right) for index, right in enumerate(self.right)]
+        kinds, widths, cells = zip(*columns, strict=True)
+        rows = iter([f"{' & '.join(row)} \\\\" for row in zip(*cells, strict=True)])
+        body = []
+        if self.headings:
+            sides = ["c" if kind.startswith("D") else "l" for kind in kinds]
+            headings = zip(widths, sides, map(latex_text, self.headings), strict=True)
+            body.append(" & ".join(rf"\multicolumn{{{n}}}{{{side}}}{{{text}}}" for n, side, text in headings) + r" \\")
+        for title, _, block in blocks:
+            group = latex_text(title.removesuffix(f": {self.title}"))
+            body += [r"\midrule"] * bool(body)
+            body += [rf"\multicolumn{{{sum(widths)}}}{{l}}{{\emph{{{group}}}}} \\"] * bool(self.group)
+            body += [next(rows) for _ in block]
+        columns_text = r"lp{0.7\linewidth}" if self.vertical else "".join(kinds)
+        head = [r"\begin{table}  % \usepackage{booktabs,dcolumn,graphicx}", r"\centering"]
+        head += [rf"\caption{{{latex_text(self.title)}}}"] * bool(self.title)
+        longest = [max(map(len, column)) for column in zip(*filter(None, (self.headings, *lines)), strict=True)]
+        wide = not self.vertical and sum(longest) > LATEX_LINE
+        head += [LATEX_SHRUNK] * wide + [rf"\begin{{tabular}}{{{columns_text}}}", r"\toprule"]
+        notes = [rf"\par\smallskip\footnotesize {note}" for note in self.shown_notes(latex_text)]
+        return "\n".join([*head, *body, r"\bottomrule", r"\end{tabular}" + "}" * wide, *notes, r"\end{table}"])
 
     def save(self, path: str | Path) -> None:
         """Write the table to `path`, whole or not at all; its ending names the format, as in ``runs.parquet``."""
@@ -326,6 +349,36 @@ def csv_field(value: Any) -> Any:
 def is_number(value: object) -> bool:
     value = value.value if isinstance(value, Cell) else value
     return value is None or (isinstance(value, int | float | Interval) and not isinstance(value, bool))
+
+
+def latex_column(texts: Sequence[str], numbers: bool) -> tuple[str, int, list[str]]:
+    r"""Return the specification of a column, how many columns of a tabular it takes, and its cells.
+
+    >>> latex_column(["1,234 ± 56", "0.5", "-"], numbers=True)[2]
+    ['1{,}234 & ${}\\pm 56$', '0.5 & ', '\\multicolumn{2}{c}{-}']
+    """
+    if not numbers:
+        broken = max(map(len, texts), default=0) > LATEX_TEXT
+        return r">{\raggedright\arraybackslash}p{0.35\linewidth}" if broken else "l", 1, list(map(latex_text, texts))
+    matches = [LATEX_NUMBER.fullmatch(text) for text in texts]  # "-", "inf" and nothing do not match
+    found = [match for match in matches if match is not None]
+    width = 2 if any(match["rest"] for match in found) else 1
+    # A power of ten is wider than the characters that write it here.
+    digits = [max((len(match[part]) + 3 * ("e" in match[part]) for match in found), default=0) for part in PARTS]
+    cells = []
+    for text, match in zip(texts, matches, strict=True):
+        if match is None:
+            cells.append(rf"\multicolumn{{{width}}}{{c}}{{{latex_text(text)}}}")
+            continue
+        rest = f"${latex_math(match['rest'])}$" if match["rest"] else ""
+        cells.append(latex_math(match["number"]) + f" & {rest}" * (width == 2))
+    return rf"D{{.}}{{.}}{{{digits[0]}.{digits[1]}}}" + r"@{\,}l" * (width == 2), width, cells
+
+
+def latex_math(text: str) -> str:
+    """Return numbers as LaTeX writes them in formulas: grouped thousands, powers of ten, ±."""
+    text = re.sub(r"e([+-]\d+)", lambda power: rf" \times 10^{{{int(power[1])}}}", text)
+    return re.sub(r"(?<=\d),(?=\d)", "{,}", text).replace("±", r"{}\pm").strip()
 
 
 def render(tables: Sequence[Table], format: str = "text") -> str:
