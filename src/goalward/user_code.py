@@ -31,9 +31,6 @@ DIGEST = re.compile(r"\b([0-9a-f]{64})\.py:")
 ATTACHED = re.compile(r"[0-9a-f]{64}\.(py|npz)")
 INSTALLED = tuple({str(Path(__file__).parent), *(sysconfig.get_path(name) for name in ("stdlib", "platstdlib"))})
 
-HELD = "memory"
-"""The path of objects of this process, which no file defines."""
-
 _files: dict[str, UserFile] = {}
 _loading = threading.RLock()
 
@@ -108,7 +105,7 @@ def hold(thing: Any) -> str:
     """Return a reference to an object of this process; other processes cannot resolve it."""
     name = getattr(thing, "__name__", "")
     member = name if name.isidentifier() else "function"
-    file = UserFile(HELD, f"# {uuid.uuid4().hex}\n")
+    file = UserFile("memory", f"# {uuid.uuid4().hex}\n")
     sys.modules[file.module] = ModuleType(file.module)
     setattr(sys.modules[file.module], member, thing)
     return f"{remember(file)}.py:{member}"

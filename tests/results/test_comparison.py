@@ -42,9 +42,11 @@ def make_env():
 '''
 SCRIPT = """
 import goalward as gw
+from own_env import make_env
+
 if __name__ == "__main__":
     agents = {"psrl": gw.agents.PSRL(), "q-learning": gw.agents.QLearning()}
-    results = gw.compare(agents, "own_env.py:make_env", episodes=300, runs=12, seed=3, folder="results", workers=2)
+    results = gw.compare(agents, make_env, episodes=300, runs=12, seed=3, folder="results", workers=2)
     print(results)
 """
 

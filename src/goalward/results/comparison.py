@@ -18,15 +18,13 @@ from typing import Any
 
 from goalward.agents.base import Learner
 from goalward.agents.base import registry as known_agents
-from goalward.errors import SettingError
+from goalward.errors import GoalwardError, SettingError
 from goalward.results.results import Results, run
 from goalward.settings import plain, settings_of
 from goalward.ssp.model import SSP
 from goalward.studies.study import Study
-from goalward.user_code import HELD, hold
+from goalward.user_code import hold, load_member
 from goalward.worlds.base import registry as known_worlds
-
-ONLY_HERE = "name functions and classes by file to use all cores, such as 'my_env.py:make_env'"
 
 
 def compare(
@@ -52,14 +50,14 @@ def compare(
     world
         A model, the id of a world or of a Gymnasium environment, or a function that returns a fresh environment, world
         or model. It is called once for each run: if it returns the same object twice, runs may influence each other.
-        Given as ``"my_env.py:make_env"`` it can be called in other processes; given as an object, all runs stay in
-        this one. The same holds for agents of your own.
     episodes, runs, seed, max_steps
         As in a study.
     folder
-        Where to store the runs, so that the same call resumes them; by default they are not kept.
+        Where to store the runs, so that the same call resumes them; by default they are not kept. The function and the
+        agents must then be importable from files.
     workers
-        As in `goalward.run`. In a script, call `compare` below ``if __name__ == "__main__":``.
+        As in `goalward.run`. In a script, call `compare` below ``if __name__ == "__main__":``, because the script is
+        executed again to find the function.
 
     Examples
     --------
@@ -70,19 +68,20 @@ def compare(
     """
     if not isinstance(agents, Mapping) or not agents:
         raise SettingError(f"agents is {agents!r:.60}; it must be a dict of labels and agents: {{'psrl': PSRL()}}")
+    only_here: list[str] = []
     with tempfile.TemporaryDirectory() as scratch:
         document: dict[str, Any] = {"name": "comparison", "seed": seed, "runs": runs, "episodes": episodes}
-        document["worlds"] = [world_entry(world, Path(scratch) / "model.npz")]
-        document["agents"] = [agent_entry(label, agent) for label, agent in agents.items()]
+        document["worlds"] = [world_entry(world, Path(scratch) / "model.npz", only_here)]
+        document["agents"] = [agent_entry(label, agent, only_here) for label, agent in agents.items()]
         study = Study.from_dict(document | ({} if max_steps is None else {"max_steps": max_steps}))
-        if any(file.path == HELD for file in study.attachments.files.values()):
-            print(f"compare runs in this process and stores nothing: {ONLY_HERE}", file=sys.stderr)
+        if only_here:
+            print(f"compare runs in this process and stores nothing: {only_here[0]}", file=sys.stderr)
             folder, workers = None, 1
         results = run(study, folder or Path(scratch) / "results", workers=workers)
     return results if folder else replace(results, folder=None)
 
 
-def world_entry(world: Any, file: Path) -> dict[str, Any]:
+def world_entry(world: Any, file: Path, only_here: list[str]) -> dict[str, Any]:
     """Return the entry of a study for a world; a model is written to a file."""
     if isinstance(world, SSP):
         world.save(file)
@@ -94,10 +93,10 @@ def world_entry(world: Any, file: Path) -> dict[str, Any]:
             f"world is {world!r:.80}; pass a function that returns it, so that every run starts with a fresh one"
         )
     registered = [name for name, entry in known_worlds.entries.items() if entry.build is world]
-    return {"world": registered[0] if registered else hold(world)}
+    return {"world": registered[0] if registered else reference_to(world, only_here)}
 
 
-def agent_entry(label: str, agent: Any) -> dict[str, Any]:
+def agent_entry(label: str, agent: Any, only_here: list[str]) -> dict[str, Any]:
     """Return the entry of a study for an agent."""
     if isinstance(agent, str):
         return {"agent": agent, "label": label}
@@ -114,9 +113,24 @@ def agent_entry(label: str, agent: Any) -> dict[str, Any]:
             f"the settings of {label} contain models, which a study cannot write down; use goalward.learn"
         )
     registered = known_agents.entries.get(kind.name) is kind
-    return {"agent": kind.name if registered else hold(kind), "label": label, "settings": settings}
+    return {"agent": kind.name if registered else reference_to(kind, only_here), "label": label, "settings": settings}
 
 
 def without_none(value: Any) -> Any:
     """Return the settings of a prior without None, which stands for a default there."""
     return {name: entry for name, entry in value.items() if entry is not None} if isinstance(value, dict) else value
+
+
+def reference_to(thing: Any, only_here: list[str]) -> str:
+    """Return a reference to a function or class: to its file, if it can be found there again."""
+    module = sys.modules.get(getattr(thing, "__module__", ""))
+    name, path = getattr(thing, "__qualname__", ""), getattr(module, "__file__", None)
+    if path and name.isidentifier() and getattr(module, name, None) is thing:
+        try:
+            load_member(f"{path}:{name}")
+            return f"{path}:{name}"
+        except GoalwardError as error:
+            only_here.append(str(error))
+    else:
+        only_here.append(f"{name or thing!r} is not at the top of a Python file")
+    return hold(thing)
