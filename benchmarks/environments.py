@@ -2,8 +2,8 @@
 
     python benchmarks/environments.py > benchmarks/results/environments.md
 
-Unknown costs: the gap regret of PSRL-SSP and Q-learning after 3,000 episodes in worlds whose costs are
-hidden, divided by that of the runs with the same seeds that know the costs; and its growth exponent in K, as
+Unknown costs: the gap regret of PSRL-SSP and Q-learning after 3,000 episodes in worlds whose costs are hidden, or
+hidden and noisy, divided by that of the runs with the same seeds that know the costs; and its growth exponent in K, as
 in the summaries of studies, with a 95 % interval. The aim is a ratio of at most 2.5 and an interval below 1.
 
 Deployed policies: psrl with its default prior, in the warehouse of the examples for 1,000 episodes, evaluated exactly
@@ -31,6 +31,8 @@ AGENTS = {"psrl": gw.agents.PSRL, "q-learning": gw.agents.QLearning}
 WORLDS = {"random-mdp": gw.worlds.random_mdp, "sand-grid": gw.worlds.sand_grid, "layers": gw.worlds.layers}
 COSTS = {
     "hidden": {"costs": "hidden"},
+    "hidden, Bernoulli noise": {"noise": "bernoulli"},
+    "hidden, uniform noise": {"noise": "uniform"},
 }
 
 

@@ -152,7 +152,7 @@ def test_what_cannot_be_kept_or_saved_is_refused_before_the_first_step(tmp_path:
     world = WORLDS["grid"]
     with pytest.raises(SettingError, match="a checkpoint stores no plans"):
         learn(PSRL(), world, 5, checkpoint=tmp_path / "c.npz", keep_steps=True)
-    with pytest.raises(FileError, match="no folder"):
+    with pytest.raises(FileError, match="does not exist"):
         learn(PSRL(), world, 5, checkpoint=tmp_path / "no" / "c.npz")
     with pytest.raises(SettingError, match="every is -1"):
         learn(PSRL(), world, 5, checkpoint=tmp_path / "c.npz", every=-1)
@@ -246,10 +246,14 @@ def test_a_saved_agent_and_a_checkpoint_carry_the_encoding(tmp_path: Path) -> No
     assert told == [None, encoding]
 
 
+@pytest.mark.parametrize("noise", [None, "bernoulli", "uniform"])
 @pytest.mark.parametrize("name", ["psrl", "q-learning", "eb-ssp", "ulcvi"])
-def test_hidden_costs(name: str, tmp_path: Path) -> None:
+def test_hidden_and_random_costs(name: str, noise: Any, tmp_path: Path) -> None:
     ssp, path = WORLDS["random"].with_costs(0.5 * WORLDS["random"].costs), tmp_path / "c.npz"
     agent = agents.find(name).from_world(ssp, episodes=EPISODES)
-    check_interrupted(agent, ModelWorld(ssp, "hidden", (0.0, 1.0)), EPISODES, path, 2, parts=4)
-    with pytest.raises(FileError, match="knew other costs"):
-        learn(agent, ssp, EPISODES, 2, checkpoint=path)
+    world = ModelWorld(ssp, costs="hidden", noise=noise, cost_range=(0.0, 1.0))
+    check_interrupted(agent, world, EPISODES, path, 2, parts=4)
+    others = [ssp] if noise is None else [ssp, ModelWorld(ssp, costs="hidden", cost_range=(0.0, 1.0))]
+    for other in others:
+        with pytest.raises(FileError, match=r"knew other costs|random in another way"):
+            learn(agent, other, EPISODES, 2, checkpoint=path)

@@ -10,7 +10,8 @@ of the environment's stream, every random action the next one of the acting stre
 the plans of an agent shift the random numbers of a run. Online policies bring a kernel of their own, built from
 `has_room` and `take_step`.
 
-A `ModelWorld` can hide the costs from the agent, which then has to learn them.
+A `ModelWorld` can hide the costs from the agent, and make what is paid random with the model's costs as its mean. Then
+every step takes the next number of one more stream.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from goalward.acting.stop_conditions import NEVER, Ended, TableStop, stop_after,
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import CostError, PolicyError, SettingError
 from goalward.jit import kernel
-from goalward.seeds import generator, streams
+from goalward.seeds import generator, run_seed, streams
 from goalward.ssp.model import SSP
 
 BLOCK = 8192
@@ -39,6 +40,7 @@ UNAVAILABLE = -1
 CONDITIONS = tuple(name for name in Plan._fields if name.startswith("stop_"))  # what ends a plan
 # A table has actions [S] or cumulative probabilities [S, A]; the other array is empty.
 NO_ACTIONS, NO_CHANCES = np.empty(0, dtype=np.int64), np.empty((0, 0))
+NO_NOISE = np.empty(0)
 # Indices into the cursor of a walk: the state, the episodes left, the steps done and allowed, the numbers used of
 # `luck` and of `choices`, the epochs ended, and why the plan ended.
 STATE, EPISODES_LEFT, DONE, ROOM, USED, CHOSEN, EPOCHS, ENDED = range(8)
@@ -135,10 +137,13 @@ class Uniforms:
 class Walk(NamedTuple):
     """What one call of a rollout works with: random numbers, the columns that it writes, and the cursor.
 
-    The next number of `luck` is for a successor, the next one of `choices` for a random action.
+    The next number of `luck` is for a successor, the next one of `choices` for a random action. If costs are random,
+    `noise` has a number for each one of `luck`, and `noise_form` says what `draw_cost` makes of it.
     """
 
     luck: Floats
+    noise: Floats
+    noise_form: Floats
     choices: Floats
     states: Int64s
     actions: Int64s
@@ -165,7 +170,10 @@ def take_step(model: Dynamics, walk: Walk, action: int) -> int:
     S, A = model.costs.shape
     walk.states[i] = state
     walk.actions[i] = action
-    walk.costs[i] = model.costs[state, action]
+    cost = model.costs[state, action]
+    if len(walk.noise) > 0:
+        cost = draw_cost(cost, action, walk.noise[cursor[USED]], walk.noise_form)
+    walk.costs[i] = cost
     walk.next_states[i] = draw_successor(
         model.indptr, model.successors, model.cumulative, state * A + action, walk.luck[cursor[USED]]
     )
@@ -182,6 +190,20 @@ def take_step(model: Dynamics, walk: Walk, action: int) -> int:
     else:
         cursor[STATE] = successor
     return int(successor)
+
+
+@kernel
+def draw_cost(cost: float, action: int, chance: float, form: Floats) -> float:
+    """Return a random cost with the mean `cost`.
+
+    `form` has three numbers: the least and the largest cost, one of which is paid, and the action whose cost is not
+    random. If the two costs are equal, the cost is uniform from 0 to twice the mean.
+    """
+    if action == form[2]:
+        return cost
+    if form[0] == form[1]:
+        return 2.0 * chance * cost
+    return float(form[1] if chance * (form[1] - form[0]) < cost - form[0] else form[0])
 
 
 @kernel
@@ -254,7 +276,8 @@ class TablePolicy(TabularPolicy):
     def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
         follow(
             *model, self.actions, self.chances, stop.after_visits, stop.before_visits, stop.visits, stop.counters,
-            walk.luck, walk.choices, walk.states, walk.actions, walk.costs, walk.next_states, walk.reached, walk.cursor,
+            walk.luck, walk.noise, walk.noise_form, walk.choices, walk.states, walk.actions, walk.costs,
+            walk.next_states, walk.reached, walk.cursor,
         )  # fmt: skip
 
 
@@ -270,7 +293,7 @@ def follow(
     indptr: Int64s, successors: Int32s, cumulative: Floats, costs: Floats, initial_state: int,
     policy: Int64s, chances: Floats,
     after_visits: Int64s, before_visits: Int64s, visits: Int64s, counters: Int64s,
-    luck: Floats, choices: Floats,
+    luck: Floats, noise: Floats, noise_form: Floats, choices: Floats,
     states: Int64s, actions: Int64s, paid: Floats, next_states: Int64s, reached: Bools, cursor: Int64s,
 ) -> None:  # fmt: skip
     """Follow a table until a condition holds, there is no room for steps or a block is used up.
@@ -296,6 +319,8 @@ def follow(
         if ended > 0:
             break
         paid[i] = costs[state, action]
+        if len(noise) > 0:
+            paid[i] = draw_cost(paid[i], action, noise[used], noise_form)
         successor = draw_successor(indptr, successors, cumulative, row, luck[used])
         next_states[i] = successor
         reached[i] = successor == S
@@ -316,15 +341,18 @@ def follow(
 class ModelStage(Stage[Plan]):
     """A known model in which plans are followed; it never truncates an episode."""
 
-    def __init__(self, ssp: SSP, seed: int):
+    def __init__(self, ssp: SSP, seed: int, noise_form: Floats | None = None):
         environment, _, acting = streams(seed)
         self.dynamics = dynamics(ssp)
         self.shape: tuple[int, int] = (ssp.states, ssp.actions)
         self.luck, self.choices = Uniforms(environment), Uniforms(acting)
+        self.noise = None if noise_form is None else Uniforms(run_seed(seed, "costs"))
+        noise = NO_NOISE if self.noise is None else self.noise.block
+        form = NO_NOISE if noise_form is None else noise_form
         self.cursor = np.zeros(8, dtype=np.int64)
         states, actions, next_states, ends, flags = np.empty((5, BLOCK), dtype=np.int64)
         self.record = Steps(states, actions, np.empty(BLOCK), next_states, np.empty(BLOCK, dtype=np.bool_))
-        self.walk = Walk(self.luck.block, self.choices.block, *self.record, ends, flags, self.cursor)
+        self.walk = Walk(self.luck.block, noise, form, self.choices.block, *self.record, ends, flags, self.cursor)
         self.plan: Plan | None = None
         self.restart()
 
@@ -339,6 +367,9 @@ class ModelStage(Stage[Plan]):
         self.cursor[DONE:] = 0
         if plan is None or plan is not self.plan:
             self.begin(plan)
+        if self.noise is not None:
+            self.noise.used = self.luck.used
+            self.noise.refill()
         self.luck.refill()
         self.choices.refill()
         # A step takes one number for its successor and at most one for its action.
@@ -371,7 +402,8 @@ class ModelStage(Stage[Plan]):
         raise unavailable(state, self.record.actions.item(self.cursor[DONE]))
 
     def position(self) -> dict[str, Any]:
-        where = {"state": self.state, "luck": self.luck.drawn, "choices": self.choices.drawn, "plan": None}
+        where: dict[str, Any] = {"state": self.state, "noise": self.walk.noise_form, "plan": None}
+        where |= {"luck": self.luck.drawn, "choices": self.choices.drawn}
         if self.plan is None:
             return where
         plan = {name: getattr(self.plan, name) for name in CONDITIONS}
@@ -382,9 +414,13 @@ class ModelStage(Stage[Plan]):
         """Go to a position at the start of a run; return its plan, which has no model and no values."""
         if not 0 <= position["state"] < self.shape[0]:
             raise ValueError(f"there is no state {position['state']}")
+        if not np.array_equal(position["noise"], self.walk.noise_form):
+            raise ValueError("its costs were random in another way")
         self.cursor[STATE] = position["state"]
         self.luck.skip(position["luck"])
         self.choices.skip(position["choices"])
+        if self.noise is not None:
+            self.noise.skip(position["luck"])  # every step takes one number of both
         if position["plan"] is None:
             return None
         conditions = dict(position["plan"])
@@ -403,13 +439,17 @@ class ModelWorld(World[Task, Plan]):
         The model.
     costs
         Whether the agent knows the costs, or they are hidden. What giving up costs is always known.
+    noise
+        What is paid for hidden costs: the cost of the model if None, or a random cost with this mean. "bernoulli" pays
+        the least or the largest cost of the range, by default 0 and the largest cost of the model; "uniform" pays
+        between 0 and twice the mean. Noise hides the costs.
     cost_range
-        The range of hidden costs, which the agent is told; if None, it relies on what it has seen.
+        The range of what is paid, which the agent is told; if None, it relies on what it has seen.
 
     Examples
     --------
     >>> import goalward as gw
-    >>> world = gw.ModelWorld(gw.worlds.random_mdp(), costs="hidden")
+    >>> world = gw.ModelWorld(gw.worlds.random_mdp(), noise="bernoulli")
     >>> gw.learn(gw.agents.PSRL(), world, episodes=50).notes["caveat"]
     'costs are learnt, in the range seen so far: no theorem covers it'
     """
@@ -418,24 +458,36 @@ class ModelWorld(World[Task, Plan]):
         self,
         ssp: SSP,
         costs: Literal["known", "hidden"] = "known",
+        noise: Literal["bernoulli", "uniform"] | None = None,
         cost_range: tuple[float, float] | None = None,
     ):
-        if costs not in ("known", "hidden"):
-            raise SettingError(f"costs is {costs!r}; it must be 'known' or 'hidden'")
+        if costs not in ("known", "hidden") or noise not in (None, "bernoulli", "uniform"):
+            raise SettingError(
+                f"costs is {costs!r} and noise is {noise!r}; costs must be 'known' or 'hidden', noise None, 'bernoulli'"
+                " or 'uniform'"
+            )
         self.ssp = self.model = self.graph = ssp
         self.known = Task.of(ssp, 1)
-        if costs == "known":
+        self.noise_form: Floats | None = None
+        if costs == "known" and noise is None:
             return
         learnt = np.isfinite(ssp.costs)
         learnt[:, ssp.actions if ssp.give_up is None else ssp.give_up :] = False
         least, largest = ssp.costs[learnt].min(), ssp.costs[learnt].max()
-        low, high = (least, largest) if cost_range is None else checked_range(cost_range)
+        if noise == "uniform":
+            least, largest = 0.0, 2.0 * largest
+        low, high = (0.0, largest) if cost_range is None else checked_range(cost_range)
         if least < low or largest > high:
-            raise CostError(f"cost_range is {cost_range!r}; it must contain the costs, {least:g}..{largest:g}")
+            raise CostError(
+                f"what is paid lies in {least:g}..{largest:g}; cost_range is {cost_range!r} and must contain it"
+            )
         self.known = replace(self.known, costs=np.where(learnt, np.nan, ssp.costs), cost_range=cost_range)
+        if noise is not None:
+            ends = (low, high) if noise == "bernoulli" else (0.0, 0.0)
+            self.noise_form = np.array([*ends, -1 if ssp.give_up is None else ssp.give_up], dtype=np.float64)
 
     def task(self, episodes: int, resumed: Task | None = None) -> Task:
         return replace(self.known, episodes=episodes)
 
     def stage(self, seed: int, *, limited: bool = False) -> ModelStage:
-        return ModelStage(self.ssp, seed)
+        return ModelStage(self.ssp, seed, self.noise_form)

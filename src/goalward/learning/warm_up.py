@@ -41,7 +41,7 @@ def warm_up(agents: Iterable[str] | None = None) -> None:
         from goalward.beliefs.neighbourhoods import Neighbourhoods
 
         toy_run(registry.find("psrl"), prior=Neighbourhoods())
-        run_agent(registry.find("psrl")(), ModelWorld(toy(), "hidden"), EPISODES, max_steps=100)
+        run_agent(registry.find("psrl")(), ModelWorld(toy(), noise="uniform"), EPISODES, max_steps=100)
         continuous_run(registry.find("aggregated-psrl"), "mountain_car")
 
 
