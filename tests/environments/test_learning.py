@@ -310,6 +310,12 @@ class TestGoals:
         for door in (gw.Environment, gw.ContinuousTask.from_gymnasium):
             with pytest.raises(SettingError, match=r"goal.*cannot learn to go on for long"):
                 door(balance)
+        cells = gw.Discretize(balance, bins=3, low=[-1.0] * 4, high=[1.0] * 4)
+        with pytest.raises(SettingError, match=r"CartPole-v1 rewarded every step of its first 10 episodes"):
+            gw.learn(PSRL(), gw.Environment(cells, goal="terminated"), 20)
+        gw.learn(PSRL(), gw.Environment(cells, goal="terminated", cost=1.0), 11)
+        with pytest.raises(SettingError, match=r"each of the first 10 steps of Walk reached the goal"):
+            gw.learn(PSRL(), gw.Environment(Walk(), goal=-1.0), 20)
 
     def test_it_must_be_said(self) -> None:
         with pytest.raises(SettingError, match="which endings of Walk are the goal"):

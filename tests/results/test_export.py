@@ -1,9 +1,11 @@
-"""Exports: one row for each run with what questions need."""
+"""Exports: one row for each run with what questions need, and the visits of state-action pairs."""
+
+from collections import Counter
 
 import pytest
 
 import goalward as gw
-from goalward.results.export import TYPES, export_table
+from goalward.results.export import TYPES, export_table, visits_table
 from goalward.studies.store import Store
 
 STUDY = {
@@ -38,6 +40,23 @@ def test_swept_settings_and_facts_about_worlds_are_columns(store):
         assert [row[name] for name in ("B_star", "T_star", "D", "c_min")] == [hard.B_star, hard.T_star, hard.D, 1.0]
         assert (row["world_digest"], row["states"], row["actions"]) == (world.digest, world.states, world.actions)
         assert row["total_epochs"] >= 1
+
+
+def test_visits_are_those_of_the_steps(store):
+    visits = visits_table(store).rows
+    exported = {row["key"]: row for row in export_table(store).rows}
+    counted = Counter()
+    for row in visits:
+        counted[row["key"]] += row["visits"]
+    assert counted == {key: row["steps"] for key, row in exported.items()}
+    key = next(key for key, row in exported.items() if row["agent"] == "uniform")
+    row = exported[key]
+    world = gw.worlds.grid_world(2, row["world.columns"], row["world.success"])
+    run = gw.learn(gw.agents.make("uniform"), world, 10, seed=row["seed"], keep_steps=True)
+    pairs = Counter(zip(run.trajectory.states.tolist(), run.trajectory.actions.tolist(), strict=True))
+    assert {(row["state"], row["action"]): row["visits"] for row in visits if row["key"] == key} == pairs
+    names = {row["state_name"] for row in visits if row["key"] == key}
+    assert names <= {world.state_name(state) for state in range(world.states)}
 
 
 @pytest.mark.parametrize("library", ["duckdb", "pandas", "polars"])

@@ -42,12 +42,14 @@ from goalward.environments import goal_and_cost_rules as rules
 from goalward.environments.goal_and_cost_rules import Outcome, name_of
 from goalward.environments.spaces import check_environment, checked_step, encoding_of, first_observation
 from goalward.environments.tables import costs_of, has_table, read_table, start_states, table_model
-from goalward.errors import CostError, EndlessRunError
+from goalward.errors import CostError, EndlessRunError, SettingError
 from goalward.settings import Positive, check
 from goalward.ssp.model import SSP
 
 PATIENCE = 1_000_000
 """Steps after which a run without a limit that has never reached the goal is an error."""
+FIRST_EPISODES = 10
+"""Episodes in which a task without a goal is recognised."""
 RESETS = 10
 """Resets with different seeds that must agree before episodes are taken to start in one state."""
 new: Any = tuple.__new__
@@ -102,6 +104,7 @@ class Environment(World[Task, Plan]):
         model = carried if isinstance(carried, SSP) and bare else None
         self.numbered = encoding_of(environment, key, max_states, None if model is None else model.costs.shape)
         self.cost = rules.cost_rule(cost if model is None else "reward")
+        self.counts_steps = cost is None and model is None  # a rewarded step costs 1, as nobody named its cost
         self.ended: int | None = None  # the state that stands for the end of an episode away from the goal
         self.start: int | None = None  # the state in which episodes start, if they draw their first observation
         if model is not None:
@@ -157,6 +160,7 @@ class EnvironmentSimulator:
         self.patience: Any = None if limited else PATIENCE  # steps left before the first goal
         self.state, self.stuck = -1, False
         self.observation: Any = None
+        self.first_episodes: FirstEpisodes | None = FirstEpisodes(world)
         task = world.known
         self.actions, self.goal = task.actions, task.goal
         self.raw_actions = [self.encoding.action(number) for number in range(self.encoding.actions)]
@@ -188,6 +192,8 @@ class EnvironmentSimulator:
         cost, reached = world.cost.cost(outcome), bool(world.goal.reached(outcome))
         cut = bool(truncated) and not terminated and not reached
         lost = bool(terminated) and not reached and world.model is None
+        if self.first_episodes is not None and self.first_episodes.show_goal(outcome, reached, terminated or truncated):
+            self.first_episodes = None
         if reached:
             successor, self.patience = self.goal, None
         elif lost and world.ended is not None:
@@ -231,6 +237,34 @@ class EnvironmentSimulator:
             f" {outcome.state!r}, reward {outcome.reward}; the goal is {self.world.goal}. Use Environment(environment,"
             " give_up_cost=...), which makes such an end a restart at that cost, or another rule as goal=..."
         )
+
+
+class FirstEpisodes:
+    """Recognises tasks without a goal by their first episodes."""
+
+    def __init__(self, world: Environment):
+        self.world, self.left = world, FIRST_EPISODES
+        self.always_reached, self.always_rewarded = True, world.counts_steps
+
+    def show_goal(self, outcome: Outcome, reached: bool, over: bool) -> bool:
+        """Return whether the task has a goal, as far as the steps show; raises SettingError if they show none."""
+        self.always_reached = self.always_reached and reached and not outcome.terminated
+        self.always_rewarded = self.always_rewarded and outcome.gain > 0.0
+        self.left -= reached or over
+        if self.left and (self.always_reached or self.always_rewarded):
+            return False
+        name, goal = name_of(self.world.environment), self.world.goal
+        if self.always_reached:
+            raise SettingError(
+                f"each of the first {FIRST_EPISODES} steps of {name} reached the goal, {goal}, although the episode went"
+                ' on; pass a rule that holds only where the task is done, as in goal=lambda step: step.info["is_success"]'
+            )
+        if self.always_rewarded:
+            raise SettingError(
+                f"{name} rewarded every step of its first {FIRST_EPISODES} episodes. {rules.NO_GOAL}. If its goal"
+                f" really is {goal}, pass cost=1.0 to learn the shortest way there"
+            )
+        return True
 
 
 def with_restarts(task: Task, cost: float, start: int | None) -> Task:

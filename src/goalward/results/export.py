@@ -1,4 +1,4 @@
-"""The runs of a results folder as one table, one row for each run.
+"""The runs of a results folder as one table, one row for each run, and the visits of their state-action pairs.
 
 `COLUMNS` declares each column with its type. A swept setting is a column too, such as ``world.rows`` or
 ``agent.prior.concentration``. The numbers of a run that was cut off are what it had paid by then.
@@ -9,10 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from goalward.errors import FileError
 from goalward.formatting import number
+from goalward.progress import counted
 from goalward.results.measures import MEASURES, values_of
+from goalward.ssp.model import SSP
 from goalward.studies.design import Cell, Design
+from goalward.studies.rerun import rerun
 from goalward.studies.run_file import StoredRun
 from goalward.studies.run_spec import RunSpec
 from goalward.studies.spec import Stored, canonical
@@ -113,6 +118,26 @@ def export_table(store: Store, study: str | None = None, absent: bool = False) -
         Column("regret", write=lambda value: number(value, 6)),
     ]  # fmt: skip
     return Table(rows, shown, "runs", types=TYPES | swept)
+
+
+def visits_table(store: Store, study: str | None = None) -> Table:
+    """Return how often each state-action pair was visited in each stored run; pairs without a visit are left out.
+
+    Files do not hold visits, so the runs are carried out again, which executes the user's files that they need. Worlds
+    without a model are left out.
+    """
+    rows: list[dict[str, Any]] = []
+    runs = [run for run in list_runs(store, study) if run.document]
+    for listed_run in counted("carrying out runs again", "runs", runs, len(runs)):
+        world, run = rerun(listed_run.spec, store.attachments)
+        if isinstance(world, SSP):
+            pairs = run.trajectory.states * world.actions + run.trajectory.actions
+            same = {name: COLUMNS[name][1](listed_run) for name in ("study", "world", "agent", "run", "key")}
+            for pair, visits in zip(*(part.tolist() for part in np.unique(pairs, return_counts=True)), strict=True):
+                state, action = divmod(pair, world.actions)
+                names = {"state_name": world.state_name(state), "action_name": world.action_name(action)}
+                rows.append(same | {"state": state, "action": action, **names, "visits": visits})
+    return Table(rows, name="visits")
 
 
 def swept_settings(cell: Cell) -> dict[str, Any]:
