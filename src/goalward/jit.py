@@ -223,30 +223,6 @@ def compile_interrupted(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
     return builder.load(answer)
 
 
-def prefetch(array: Any, index: int) -> None:
-    """Ask memory, inside a kernel, for ``array[index]`` of a contiguous array some time before it is read.
-
-    `solve` takes 1.14 to 1.22 times as long without it on leader(6), leader(7), beauquier(9), pnueli-zuck(5) and
-    elevators-b, whose states are numbered in an order of their own, and as long on grids.
-    """
-
-
-@type_callable(prefetch)
-def type_prefetch(_: Any) -> Callable[[Any, Any], Any]:
-    return lambda array, index: types.none
-
-
-@lower_builtin(prefetch, types.Array, types.Integer)  # type: ignore[no-untyped-call, untyped-decorator]
-def compile_prefetch(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    memory = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-    byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
-    kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
-    function = builder.module.declare_intrinsic("llvm.prefetch.p0", fnty=kind)
-    address = builder.bitcast(builder.gep(memory, [arguments[1]]), byte)
-    builder.call(function, [address, word(0), word(3), word(1)])  # to read, to keep, data
-    return context.get_dummy_value()
-
-
 def lightly(compiled: Function, steps: int) -> Function:
     """Return a kernel uncompiled until its calls in this process took LITTLE steps together, then compiled.
 

@@ -56,6 +56,11 @@ def test_the_same_in_json(run):
     rows = json.loads(out)["summary"]
     assert len(rows) == 4
     assert rows[0]["regret_low"] < rows[0]["regret"] < rows[0]["regret_high"]
+    _, out, _ = run("summary", "results/small", "--reference")
+    assert "regret / reference" in out
+    assert "* reference: a heuristic scale, not a bound" in out
+    code, _, err = run("summary", "results/small", "--compare", "psrl", "uniform", "--reference")
+    assert (code, "leave it out with --compare" in err) == (2, True)
     code, out, _ = run("summary", "results/small", "--compare", "psrl", "uniform")
     assert code == 0
     assert "gap regret of psrl minus that of uniform, run by run" in out

@@ -9,10 +9,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from goalward import run, worlds
 from goalward.errors import SettingError, UnknownNameError
 from goalward.results.measures import MEASURES, Measure, Statistic
 from goalward.results.summary import compare, comparison_table, summary_table, summary_tables
 from goalward.table import render
+from goalward.theory import regret_limit
 from made_up_results import cell_results, study
 
 
@@ -163,3 +165,32 @@ def test_comparisons_name_skewed_differences_and_offer_medians():
     assert "b minus a, run by run: median gap regret 2 " in summary_table(skewed, interval="median").notes[0]
     with pytest.raises(UnknownNameError, match="no kind of intervals is called 'mode'"):
         comparison_table(skewed, "b", "a", interval="mode")
+
+
+def test_regret_in_units_of_the_reference(tmp_path):
+    """In a built-in world and in a model of the user.
+
+    It is not defined where costs are zero or each run has a world of its own, and no code of a user is executed.
+    """
+    model = worlds.random_mdp(seed=3)
+    model.save(tmp_path / "mine.json")
+    (tmp_path / "code.py").write_text("from goalward import worlds\n\n\ndef make():\n    return worlds.river_swim()\n")
+    kinds = [
+        {"world": "river-swim-v0"},
+        {"world": str(tmp_path / "mine.json"), "label": "mine"},
+        {"world": "free-corner-v0"},
+        {"world": "river-swim-v0", "draw": "prior", "prior": {"kind": "dirichlet"}, "label": "drawn"},
+        {"world": f"{tmp_path / 'code.py'}:make", "label": "code"},
+    ]
+    document = {"name": "small", "runs": 3, "episodes": 40, "worlds": kinds, "agents": [{"agent": "psrl"}]}
+    results = run(document | {"max_steps": 20_000}, tmp_path / "results", workers=1)
+    table = results.summary(reference=True)
+    known = {"river-swim": worlds.river_swim(), "mine": model}
+    for row in table:
+        if row["world"] in known:
+            expected = row["gap_regret"] / regret_limit(known[row["world"]]).reference(40)
+            assert row["of_reference"] == pytest.approx(expected, rel=1e-12)
+            assert row["of_reference_low"] <= expected <= row["of_reference_high"]
+        else:
+            assert math.isnan(row["of_reference"])
+    assert "of_reference" not in results.summary().names

@@ -216,6 +216,9 @@ def summary(
     measure: Annotated[
         str, typer.Option(help="With --compare: gap_regret, which varies less, regret, or cost.")
     ] = "gap_regret",
+    reference: Annotated[
+        bool, typer.Option("--reference", help="Also divide the gap regret by a heuristic scale, not a bound.")
+    ] = False,
     out: options.TableFile = None,
     format: options.Format = "text",
 ) -> None:
@@ -228,10 +231,12 @@ def summary(
     checked_level(level)
     checked_measure(measure)
     results = read_results(folder, study, ["gap_regret"])
+    if compare and reference:
+        raise SettingError("--reference is of the summary; leave it out with --compare")
     if compare:
         tables = [comparison_table(results, *compare, measure, level, interval)]
     else:
-        tables = summary_tables(results, level, interval)
+        tables = summary_tables(results, level, interval, reference)
     if out is not None:
         save(tables, out)
     show(*tables, format=format, written=[out])
@@ -300,21 +305,22 @@ def export(
     folder: options.Folder,
     study: options.StudyName = None,
     absent: Annotated[bool, typer.Option("--all", help="Also list runs that are missing, failed or damaged.")] = False,
+    visits: Annotated[bool, typer.Option("--visits", help="Make all runs again and count visits of pairs.")] = False,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a file: .csv, .parquet, .json, ...")] = None,
     format: options.Format = "csv",
 ) -> None:
     """Print or write the stored runs, one row for each run."""
-    from goalward.results.export import export_table
+    from goalward.results.export import export_table, visits_table
     from goalward.studies.store import Store
 
     store = Store.open(folder)
-    table = export_table(store, study, absent)
+    table = visits_table(store, study) if visits else export_table(store, study, absent)
     say_choice(store, study)
     if out is None:
         show(table, format=format)
     else:
         table.save(out)
-        say(f"{plural(len(table), 'run')} written: {out}")
+        say(f"{plural(len(table), 'row' if visits else 'run')} written: {out}")
 
 
 def status_tables(studies: Sequence[Status], notes: Sequence[str] = ()) -> list[Table]:

@@ -256,8 +256,8 @@ class FirstEpisodes:
         name, goal = name_of(self.world.environment), self.world.goal
         if self.always_reached:
             raise SettingError(
-                f"each of the first {FIRST_EPISODES} steps of {name} reached the goal, {goal}, although the episode went"
-                ' on; pass a rule that holds only where the task is done, as in goal=lambda step: step.info["is_success"]'
+                f"each of the first {FIRST_EPISODES} steps of {name} reached the goal, {goal}, although the episode"
+                ' went on; pass a rule that holds where the task is done, goal=lambda step: step.info["is_success"]'
             )
         if self.always_rewarded:
             raise SettingError(

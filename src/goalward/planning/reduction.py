@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 
 from goalward.arrays import Bools, Floats, Int32s, Int64s, UInt32s
-from goalward.jit import INTERRUPTED, ONE, completed, int64, interrupted, kernel, prefetch, uint32, uint64
+from goalward.jit import INTERRUPTED, ONE, completed, int64, interrupted, kernel, uint32, uint64
 from goalward.planning.state_order import DEAD, GOAL, number_states, order_states
 from goalward.ssp.checks import ModelArrays
 from goalward.ssp.graph import (
@@ -38,7 +38,6 @@ from goalward.ssp.model import SSP
 LEAST_NORMAL = 2.0**-1022  # the smallest normal double; here because Numba freezes constants of hashed files only
 SCALE = 2.0**60  # makes the least subnormal number a normal one
 LEAST_BLOCK = 200  # states: smaller components are solved together
-AHEAD = 6  # memory is asked for the rows of states that many places ahead in the order
 
 
 class Problem(NamedTuple):
@@ -316,17 +315,6 @@ def write_problem(model: ModelArrays, usable: Bools, reduced: Int32s, members: I
     for position in range(members.size):
         if interrupted(position + 1):
             return INTERRUPTED
-        # Members lie all over the model, and the processor would wait for the memory of each.
-        distant = uint64(members[min(position + 2 * AHEAD, members.size - 1)]) * actions
-        prefetch(indptr, distant)
-        prefetch(indptr, distant + actions)
-        near = uint64(members[min(position + AHEAD, members.size - 1)]) * actions
-        prefetch(usable, near)
-        prefetch(costs, near)
-        prefetch(costs, near + actions)
-        prefetch(successors, indptr[near])
-        prefetch(probabilities, indptr[near])
-        prefetch(probabilities, indptr[near + actions])
         member = uint64(members[position])
         here = reduced[member]
         for row in range(member * actions, (member + ONE) * actions):

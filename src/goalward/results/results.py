@@ -122,15 +122,16 @@ class Results:
         """Return a table with one row for each stored run; regrets of a run that was cut off are NaN."""
         return Table([row for cell in self.cells for row in run_rows(cell)], name="runs")
 
-    def summary(self, level: float = 0.95, interval: str = "t") -> Table:
+    def summary(self, level: float = 0.95, interval: str = "t", reference: bool = False) -> Table:
         """Return a table with one row for each agent in each world: means over runs, with their intervals.
 
         The `interval` is Student's ("t"), or the table has medians with their intervals ("median"), at `level`. If
-        there is one world, the notes compare the agents with the first one, run by run.
+        there is one world, the notes compare the agents with the first one, run by run. With `reference`, a column has
+        the gap regret divided by `goalward.theory.RegretLimit.reference`: a heuristic scale, not a bound.
         """
         from goalward.results.summary import summary_table
 
-        return summary_table(self, level, interval)
+        return summary_table(self, level, interval, reference)
 
     def status(self, check: bool = False) -> Table:
         """Return a table with one row for each cell: how many runs the folder has now, which failed, which are missing.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from goalward.arrays import Floats
-from goalward.errors import SettingError
+from goalward.errors import GoalwardError, SettingError
 from goalward.formatting import Interval, number
 from goalward.results.measures import MEASURES, REGRETS, Sample, checked_measure
 from goalward.results.results import CellResults, Results, named
+from goalward.ssp.model import SSP
 from goalward.statistics import (
     FEW_RUNS,
     INTERVALS,
@@ -23,8 +25,12 @@ from goalward.statistics import (
     growth_of_means,
     is_skewed,
 )
+from goalward.studies.attachments import Attachments
+from goalward.studies.run_spec import make_world
+from goalward.studies.store import Store
 from goalward.studies.sweeps import labelled
 from goalward.table import Cell, Column, Columns, Table, written
+from goalward.user_code import is_reference
 
 MOST_NOTES = 8
 ABSENT = {
@@ -34,10 +40,10 @@ ABSENT = {
 }
 
 
-def summary_tables(results: Results, level: float = 0.95, interval: str = "t") -> list[Table]:
+def summary_tables(results: Results, level: float = 0.95, interval: str = "t", reference: bool = False) -> list[Table]:
     """Return the summary of a study and, if it sweeps a setting, how the regret grows with it."""
     sweeps = sweep_rows(results, level)
-    summary = summary_table(results, level, interval)
+    summary = summary_table(results, level, interval, reference)
     if not sweeps:
         return [summary]
     rows = [
@@ -56,8 +62,11 @@ def summary_tables(results: Results, level: float = 0.95, interval: str = "t") -
     return [replace(summary, notes=()), growth]
 
 
-def summary_table(results: Results, level: float = 0.95, interval: str = "t") -> Table:
-    """Return one row for each agent in each world: statistics over the complete runs, and the notes they need."""
+def summary_table(results: Results, level: float = 0.95, interval: str = "t", reference: bool = False) -> Table:
+    """Return one row for each agent in each world: statistics over the complete runs, and the notes they need.
+
+    With `reference`, the gap regret is also divided by `reference_in` the world.
+    """
     checked_level(level)
     rows = [summary_row(results, cell, level, checked_interval(interval)) for cell in results.cells]
     lengths = {row["episodes"] for row in rows}
@@ -70,7 +79,35 @@ def summary_table(results: Results, level: float = 0.95, interval: str = "t") ->
         statistic for measure in MEASURES for statistic in measure.statistics if measure.name not in hidden
     ]
     notes = paired_notes(results, level, interval) + notes_on(rows) + skewed_notes(results) * (interval == "t")
+    if reference:
+        scales = {world: reference_in(results, cells[0]) for world, cells in results.worlds().items()}
+        for row in rows:
+            regret, scale = row["gap_regret"], scales[row["world"]]
+            row["of_reference"] = replace(
+                regret, **{end: getattr(regret, end) / scale for end in ("value", "low", "high")}
+            )
+        shown.append(Column("of_reference", "regret / reference"))
+        notes.append("reference: a heuristic scale, not a bound")
     return Table(rows, ["agent", Column("complete", "runs"), *shown], "summary", title, notes, group="world")
+
+
+def reference_in(results: Results, cell: CellResults) -> float:
+    """Return `goalward.theory.RegretLimit.reference` of the world of a cell.
+
+    NaN where there is no limit or it is 0, where each run has a world of its own, and where code of a user makes the
+    world: reading results executes nothing.
+    """
+    from goalward.theory.limit import regret_limit
+
+    entry = cell.cell.world
+    if entry.draw is not None or entry.code or is_reference(entry.world):
+        return math.nan
+    try:
+        stored = Attachments() if results.folder is None else Store.open(results.folder).attachments
+        world = make_world(entry.identity, stored)
+        return (regret_limit(world).reference(cell.cell.episodes) if isinstance(world, SSP) else 0.0) or math.nan
+    except GoalwardError:
+        return math.nan
 
 
 def skewed_notes(results: Results) -> list[str]:
