@@ -126,7 +126,7 @@ class TestKeeping:
     def test_no_folder(self, run: Call, tmp_path: Path) -> None:
         code, out, err = run("grid-world", "--episodes", 10**9, "--save", tmp_path / "no" / "kept.npz")
         assert (code, out) == (2, "")
-        assert "make it first" in err
+        assert "create it first" in err
 
     def test_a_folder_is_no_file(self, run: Call, tmp_path: Path) -> None:
         code, out, err = run("grid-world", "--episodes", 10**9, "--max-steps", 10, "--save", tmp_path)
@@ -139,7 +139,7 @@ class TestKeeping:
         kept = tmp_path / ("x" * 300 + ".npz")
         code, out, err = run("grid-world", "--episodes", 10**9, "--max-steps", 10, "--save", kept)
         assert (code, out) == (2, "")
-        assert "name a file that can be written" in " ".join(err.split())
+        assert "choose a file that can be written" in " ".join(err.split())
 
     def test_trying_leaves_nothing_behind(self, run: Call, tmp_path: Path) -> None:
         kept = tmp_path / "kept.npz"

@@ -188,3 +188,5 @@ def test_worlds_and_priors_in_files_are_hashed(tmp_path, monkeypatch):
     (tmp_path / "own.py").unlink()
     for path in (tmp_path / "results" / "studies" / "own").glob("*.toml"):
         assert gw.Study.load(path).design.reference == f"own/{path.stem}"
+    shown = gw.Study.load(next((tmp_path / "results" / "studies" / "own").glob("*.toml")), execute=False)
+    shown.check()

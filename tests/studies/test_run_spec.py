@@ -43,7 +43,6 @@ def test_the_keys_of_drawn_worlds_and_other_priors_stay():
     assert [design.keys(cell)[0] for cell in design.cells] == [
         "0a8bf3103fd832fe52a7df16f8b20f05",
         "c85b9a0a0e136c5054bdb907d3cacf20",
-        "93ef40e8e568dafc73747bd2a07bb4df",
     ]
 
 

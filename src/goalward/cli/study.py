@@ -61,7 +61,7 @@ def run(
     if again is not None:
         run_again(Path(study), again, format)
         return
-    loaded = Study.load(study)
+    loaded = Study.load(study, execute=not show_study)
     if show_study:
         loaded.check()
         text = loaded.shown_text

@@ -37,10 +37,12 @@ from goalward.studies.run_spec import (
 )
 from goalward.studies.spec import PRIOR, AgentSpec, Place, Source, Stored, StudySpec, WorldSpec, load_spec, validated
 from goalward.studies.sweeps import combinations, labelled
-from goalward.user_code import attached_path, blaming, is_reference, read_user_file, remember
+from goalward.table import Table
+from goalward.user_code import attached_path, blaming, digests_in, is_reference, read_user_file, remember
 from goalward.worlds.base import is_foreign, read_map
 
 GIT_SECONDS = 5.0  # how long git may take
+UNSEEN = "# Python files are not executed here; of what they define, only settings that the study gives are shown.\n"
 
 
 class Study:
@@ -63,10 +65,13 @@ class Study:
         The models and Python files that its runs need, and what the author calls them.
     places
         Where the worlds stand in the study, by their label, and the agents, by the world's and their own.
+    execute
+        Whether users' files are executed. Without it, what they define has the settings that the study gives; such a
+        study can be looked at, not run.
     """
 
-    def __init__(self, spec: StudySpec, source: Source):
-        self.spec, self.source = spec, source
+    def __init__(self, spec: StudySpec, source: Source, *, execute: bool = True):
+        self.spec, self.source, self.execute = spec, source, execute
         self.attachments = Attachments()
         self.names: dict[str, str] = {}
         self.places: dict[tuple[str, ...], Place] = {}
@@ -83,9 +88,12 @@ class Study:
             self.design = design_of(self.complete)
 
     @classmethod
-    def load(cls, path: str | Path) -> Study:
-        """Read a study from a TOML file at `path`, or one that ships with goalward by its name."""
-        return cls(*load_spec(find_study(str(path))))
+    def load(cls, path: str | Path, *, execute: bool = True) -> Study:
+        """Read a study from a TOML file at `path`, or one that ships with goalward by its name.
+
+        With ``execute=False``, no Python file that the study names is executed.
+        """
+        return cls(*load_spec(find_study(str(path))), execute=execute)
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], folder: str | Path = ".") -> Study:
@@ -108,7 +116,11 @@ class Study:
         source, place = self.source, ("worlds", number)
         with source.located((*place, "world")):
             reference = self.attached(entry.world)
-            usual = Path(entry.world).stem if is_file(reference) else worlds.find(reference).family
+            unseen = not self.execute and is_reference(reference)
+            if unseen or is_file(reference):
+                usual = Path(entry.world.rpartition(":")[2]).stem
+            else:
+                usual = worlds.find(reference).family
         family = entry.label or usual
         for settings, swept in combinations(source, place, entry):
             with source.located((*place, "label")):
@@ -117,8 +129,8 @@ class Study:
                 raise source.error(place, f"two worlds are called {label!r}; give one another label")
             self.places[label,] = (*place, "settings")
             with source.located((*place, "settings")):
-                name, complete = self.look_up_world(reference, entry, settings)
-                known = not name.endswith(".npz")
+                name, complete = (reference, settings) if unseen else self.look_up_world(reference, entry, settings)
+                known = not unseen and not name.endswith(".npz")
                 code = world_code(name, complete) if known else ""
             with source.located((*place, "draw")):
                 if known or entry.draw == PRIOR:
@@ -165,7 +177,7 @@ class Study:
         source, place = self.source, ("agents", number)
         with source.located((*place, "agent")):
             name = self.attached(entry.agent)
-            kind = agents.find(name)
+            kind = agents.find(name) if self.execute or not is_reference(name) else None
         chosen = all_worlds
         if entry.worlds is not None:
             with source.located((*place, "worlds")):
@@ -173,13 +185,15 @@ class Study:
                     if label not in self.families:
                         raise UnknownNameError("world of this study", label, self.families)
             chosen = list({world.label: world for label in entry.worlds for world in self.families[label]}.values())
+        usual = name.rpartition(":")[2] if kind is None else kind.name
         for given, swept in combinations(source, place, entry):
             with source.located((*place, "settings")), blaming("the agent"):
                 settings = self.attached(given)
-                complete = complete_agent(kind, settings)
-                code = agent_code(kind, name, complete)
+                seen = kind if self.execute or not digests_in(str(settings)) else None
+                complete = settings if seen is None else complete_agent(seen, settings)
+                code = "" if seen is None else agent_code(seen, name, complete)
             with source.located((*place, "label")):
-                label = labelled(entry.label or kind.name, swept)
+                label = labelled(entry.label or usual, swept)
             for world in chosen:
                 if (world.label, label) in self.places:
                     message = f"two agents are called {label!r} in {world.label}; give one another label"
@@ -197,7 +211,8 @@ class Study:
     def check(self) -> None:
         """Build every world, and every agent up to its first plan, so that wrong values are found before any run."""
         for cell in self.design.cells:
-            self.check_cell(cell, self.source)
+            if self.execute or not self.design.spec(cell, 0).sources:
+                self.check_cell(cell, self.source)
 
     def refusals(self) -> dict[tuple[str, str], str]:
         """Return why agents refuse worlds, by the labels of the world and the agent."""
@@ -257,7 +272,14 @@ class Study:
         design = self.design
         head = f"# {len(design.cells):,} cells of {design.runs:,} runs\n"
         limit = "# no max_steps\n" if self.spec.max_steps is None else ""
-        return f"{head}{limit}{written(self.complete, self.names)}".rstrip()
+        unseen = "" if self.execute or not self.attachments.files else UNSEEN
+        return f"{head}{limit}{unseen}{written(self.complete, self.names)}".rstrip()
+
+    def _repr_html_(self) -> str:
+        """Return the study as a notebook shows it: one row for each cell."""
+        facts = {"about": self.design.description or "-", "runs": f"{self.design.size:,}"}
+        rows = [{"world": cell.world.label, "agent": cell.agent.label} for cell in self.design.cells]
+        return f"<div>{Table.facts(facts, title=f'Study {self.design.name}').html()}{Table(rows).html()}</div>"
 
     def __repr__(self) -> str:
         return f"Study({self.design.name!r}: {len(self.design.cells):,} cells of {self.design.runs:,} runs)"
