@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 from epoch_rows import epoch_rows
 from goalward import SSP, Environment, learn, worlds
 from goalward.acting.contract import Stage
-from goalward.acting.model_world import BLOCK, ModelStage
+from goalward.acting.model_world import BLOCK, ModelStage, TabularPolicy
 from goalward.acting.stop_conditions import Ended
 from goalward.agents import Plan
 from goalward.errors import PolicyError, UnreachableGoalError
@@ -18,6 +20,15 @@ from sample_environments import Counter, Fickle, ModelEnvironment, chain
 from strategies import models
 
 WALK = np.zeros(3, dtype=np.int64)
+
+
+class Walker(TabularPolicy):
+    """The same walk as a policy that has no kernel."""
+
+    def act(self, state: int, draw: Any) -> int:
+        return 0
+
+
 MANY = 10**9
 
 
@@ -109,6 +120,25 @@ class TestConditions:
     def test_policy_that_does_not_fit(self, which: int, policy: np.ndarray) -> None:
         with pytest.raises(PolicyError):
             stages(chain(3))[which].follow(Plan(policy), MANY, MANY)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_conditions_also_end_policies_without_a_kernel(which: int) -> None:
+    three = np.full((3, 2), 3)
+    conditions: list[dict[str, Any]] = [
+        {"stop_after_goals": 2},
+        {"stop_after_steps": 4},
+        {"stop_after_visits": three},
+        {"stop_before_visits": three},
+        {"stop_after_visits": three, "stop_after_goals": 3, "stop_after_steps": 7},
+    ]
+    for condition in conditions:
+        ends = []
+        for policy in (WALK, Walker()):
+            stage = stages(chain(3))[which]
+            steps, ended, *_ = stage.follow(Plan(policy, **condition), 5, MANY)
+            ends.append((len(steps.states), ended, stage.state))
+        assert ends[0] == ends[1]
 
 
 @given(models(dead_ends=False, costs=("unit", "ties", "real")), st.integers(0, 2**32))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from goalward import SSP, Dirichlet, agents, archive, learn, worlds
-from goalward.agents import PSRL, OnlineAgent, Optimal, Steps, Task, Uniform, saving
+from goalward.agents import PSRL, OnlineAgent, Optimal, Steps, Task, Uniform, agent_file
 from goalward.agents.base import registry
 from goalward.errors import FileError, PolicyError, SettingError, UnknownNameError
 
@@ -109,14 +109,14 @@ def test_a_saved_agent_executes_no_file(place: str, tmp_path: Path) -> None:
     (tmp_path / "trap.py").write_text(f"open({str(witness)!r}, 'w')\n")
     path = tmp_path / "a.npz"
     agents.save(learn(agents.PSRL(Dirichlet(0.1)), worlds.grid_world(), 2).agent, path)
-    tree = archive.read(path, saving.FORMAT, saving.VERSION)
+    tree = archive.read(path, agent_file.FORMAT, agent_file.VERSION)
     if place == "agent":
         tree["agent"] = f"{tmp_path}/trap.py:Trap"
     else:
         tree["settings"]["prior"]["prior"]["kind"] = f"{tmp_path}/trap.py:Trap"
-    archive.write(path, saving.FORMAT, saving.VERSION, tree)
+    archive.write(path, agent_file.FORMAT, agent_file.VERSION, tree)
     with pytest.raises(FileError, match="names the Python file"):
-        saving.load(path)
+        agent_file.load(path)
     assert not witness.exists()
 
 

@@ -11,8 +11,8 @@ import pytest
 import goalward as gw
 from goalward import SSP, ModelWorld, agents, learn, worlds
 from goalward.acting.model_world import TabularPolicy
+from goalward.agents.agent_file import load, save
 from goalward.agents.base import CAVEAT
-from goalward.agents.saving import load, save
 from goalward.errors import CostError, SettingError, TheoryError
 from goalward.planning.replan import Replanner
 from goalward.theory.trace import trace_of

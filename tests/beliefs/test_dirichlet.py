@@ -10,7 +10,7 @@ from scipy import special, stats
 
 from goalward import SSP, Dirichlet, worlds
 from goalward.acting.contract import Steps, Task
-from goalward.agents.saving import decode, encode
+from goalward.agents.agent_file import decode, encode
 from goalward.beliefs.base import FLOOR
 from goalward.beliefs.dirichlet import DirichletBelief, dirichlet_rows
 from goalward.errors import BeliefError, SettingError, ShapeError, UnreachableGoalError

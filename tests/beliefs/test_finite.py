@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from goalward import SSP, FinitePrior, worlds
 from goalward.acting.contract import Steps, Task
-from goalward.agents.saving import decode, encode
+from goalward.agents.agent_file import decode, encode
 from goalward.errors import BeliefError, SettingError, ShapeError, UnreachableGoalError
 
 

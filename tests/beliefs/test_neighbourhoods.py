@@ -16,7 +16,7 @@ import goalward as gw
 from goalward import SSP, Neighbourhoods, worlds
 from goalward.acting.contract import Steps, Task
 from goalward.agents import PSRL
-from goalward.agents.saving import decode, encode
+from goalward.agents.agent_file import decode, encode
 from goalward.beliefs import neighbourhoods
 from goalward.beliefs.neighbourhoods import LARGEST, NeighbourhoodsBelief, law_weights, laws, mean_size
 from goalward.errors import UnreachableGoalError

@@ -155,7 +155,7 @@ class TestKeeping:
         def full(*_: object) -> None:
             raise FileError("No space left on device")
 
-        monkeypatch.setattr("goalward.agents.saving.save", full)
+        monkeypatch.setattr("goalward.agents.agent_file.save", full)
         code, out, err = run("grid-world", "--episodes", 10, "--save", tmp_path / "kept.npz", *options)
         assert code == 2
         assert "No space left on device" in err

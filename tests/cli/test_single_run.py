@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from goalward import agents, learn, worlds
-from goalward.agents import saving
+from goalward.agents import agent_file
 from goalward.cli.learn import run_once
 from goalward.errors import SettingError
 from goalward.seeds import run_seed
@@ -21,7 +21,7 @@ def test_it_is_the_run_of_learn() -> None:
 
 def test_a_kept_agent_goes_on_with_new_luck(tmp_path: Path) -> None:
     first = run_once("grid-world", ["rows=2"], episodes=30, seed=7)
-    saving.save(first.run.agent, tmp_path / "kept.npz", first.origin)
+    agent_file.save(first.run.agent, tmp_path / "kept.npz", first.origin)
     second = run_once(None, episodes=20, resume=tmp_path / "kept.npz")
     seed = run_seed(7, "resume", 30)
     expected = learn(first.run.agent, worlds.grid_world(2), 20, seed, resume=True)

@@ -18,7 +18,7 @@ import numpy as np
 
 from goalward import SSP, Dirichlet, FinitePrior, LearntPolicy, Neighbourhoods, agents, archive, learn, load_policy
 from goalward.acting.encoding import Encoding
-from goalward.agents import saving as storage
+from goalward.agents import agent_file as storage
 from goalward.beliefs.base import Prior
 from goalward.errors import FileError, GoalwardError
 from goalward.learning import deployed_policy as policies

@@ -21,7 +21,7 @@ from goalward.acting.contract import Task
 from goalward.acting.encoding import Encoding
 from goalward.acting.model_world import ModelWorld
 from goalward.acting.stop_conditions import Ended
-from goalward.agents import PSRL, saving
+from goalward.agents import PSRL, agent_file
 from goalward.errors import FileError, SettingError
 from goalward.learning.run import Run
 from sample_environments import ModelEnvironment, chain
@@ -33,7 +33,7 @@ TABULAR = [name for name in agents.known() if not agents.find(name).continuous]
 
 
 def state_of(run: Run) -> str:
-    progress = saving.progress(run.agent)
+    progress = agent_file.progress(run.agent)
     return archive.digest({"learnt": progress["learnt"], "rng": progress["rng"]})
 
 
@@ -241,8 +241,8 @@ def test_a_saved_agent_and_a_checkpoint_carry_the_encoding(tmp_path: Path) -> No
 
     world = Numbered(chain(3))
     agent = learn(PSRL(), world, 5).agent
-    saving.save(agent, tmp_path / "agent.npz")
-    learn(saving.load(tmp_path / "agent.npz"), world, 5, resume=True)
+    agent_file.save(agent, tmp_path / "agent.npz")
+    learn(agent_file.load(tmp_path / "agent.npz"), world, 5, resume=True)
     assert told == [None, encoding]
 
 

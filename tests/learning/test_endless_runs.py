@@ -4,7 +4,7 @@ import pytest
 import goalward as gw
 from goalward import SSP, agents, learn, worlds
 from goalward.agents import PSRL
-from goalward.agents.saving import load, save
+from goalward.agents.agent_file import load, save
 from goalward.errors import EndlessRunError, SettingError, UnreachableGoalError
 from goalward.learning.regret import optimum
 

@@ -6,9 +6,9 @@ import os
 import pytest
 
 from goalward.errors import SettingError
-from goalward.studies.children import Limits
 from goalward.studies.runner import Options, run_study
 from goalward.studies.store import Store
+from goalward.studies.worker_process import Limits
 from goalward.studies.workers import ThisProcess, open_workers
 
 GREEDY = '''

@@ -13,12 +13,12 @@ from goalward.errors import FileError, SettingError, WorkerError
 from goalward.results.results import load_results
 from goalward.studies import runner
 from goalward.studies import worker as work
-from goalward.studies.children import RunResult
 from goalward.studies.run_file import decode
 from goalward.studies.runner import Options, jobs_of, run_study
 from goalward.studies.status import check_studies
 from goalward.studies.store import MARKER, Store
 from goalward.studies.study import Study
+from goalward.studies.worker_process import RunResult
 from goalward.studies.workers import Processes, ThisProcess, open_workers
 from processes import wait_until
 

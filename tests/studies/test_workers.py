@@ -9,7 +9,7 @@ from processes import start_python
 SCRIPT = """\
 import os, signal, threading
 from multiprocessing import forkserver
-from goalward.studies.children import Batch
+from goalward.studies.worker_process import Batch
 from goalward.studies.workers import Processes
 
 def ignores_interrupts(task):

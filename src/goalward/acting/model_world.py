@@ -224,7 +224,7 @@ class TabularPolicy(Policy[int]):
         return True
 
     def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
-        """Act and learn while `has_room(walk.cursor)`; the conditions in `stop` are for policies that do not learn."""
+        """Act and learn while `has_room(walk.cursor)`, until a condition in `stop` holds; online policies have none."""
         S, A = model.costs.shape
         cursor = walk.cursor
 
@@ -237,8 +237,13 @@ class TabularPolicy(Policy[int]):
             action = self.act(state, draw)
             if not 0 <= action < A or model.costs[state, action] == np.inf:
                 raise unavailable(state, action)
+            cursor[ENDED] += stop.before(state, action)
+            if cursor[ENDED]:
+                break
             successor = take_step(model, walk, action)
-            flags = self.learn(Step(state, action, float(walk.costs[cursor[DONE] - 1]), successor, successor == S))
+            step = Step(state, action, float(walk.costs[cursor[DONE] - 1]), successor, successor == S)
+            cursor[ENDED] += stop.after(step)
+            flags = self.learn(step)
             if flags:
                 end_epoch(walk, flags)
 

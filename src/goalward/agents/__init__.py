@@ -18,6 +18,8 @@ if TYPE_CHECKING:  # type checkers import these names, `lazy` reads the same lin
     from goalward.acting.contract import Steps as Steps
     from goalward.acting.contract import Task as Task
     from goalward.acting.stop_conditions import NEVER as NEVER
+    from goalward.agents.agent_file import load as load
+    from goalward.agents.agent_file import save as save
     from goalward.agents.base import Agent as Agent
     from goalward.agents.base import Learner as Learner
     from goalward.agents.base import OnlineAgent as OnlineAgent
@@ -41,8 +43,6 @@ if TYPE_CHECKING:  # type checkers import these names, `lazy` reads the same lin
     from goalward.agents.posterior.psrl_variants import EpisodePSRL as EpisodePSRL
     from goalward.agents.posterior.psrl_variants import PosteriorMean as PosteriorMean
     from goalward.agents.posterior.psrl_variants import StepPSRL as StepPSRL
-    from goalward.agents.saving import load as load
-    from goalward.agents.saving import save as save
     from goalward.continuous.aggregated_psrl import AggregatedPSRL as AggregatedPSRL
     from goalward.continuous.psrl import ContinuousPSRL as ContinuousPSRL
 else:

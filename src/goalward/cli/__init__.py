@@ -17,7 +17,7 @@ from goalward.cli.app import app, one_line
 from goalward.errors import GoalwardError
 from goalward.files import reason
 from goalward.signals import check_interrupt
-from goalward.studies.children import use_one_thread
+from goalward.studies.worker_process import use_one_thread
 from goalward.user_code import place_of
 
 BUG = 70

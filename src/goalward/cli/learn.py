@@ -47,7 +47,7 @@ def learn(
     An environment is learnt through its steps, so a saved policy takes what the environment emits. Regret is measured
     where the true model is known; goalward solve finds the optimal cost of an environment that shows its table.
     """
-    from goalward.agents import saving
+    from goalward.agents import agent_file
     from goalward.signals import received, stop_requests
 
     if resume is not None and (agent is not None or agent_settings):
@@ -58,7 +58,7 @@ def learn(
     # What cannot be written is refused before the run.
     for path, what in ((save, "agent"), (save_policy, "policy")):
         if path is not None:
-            saving.check_place(path, what)
+            agent_file.check_place(path, what)
     with stop_requests() as stopped:
         run, seconds, origin = run_once(
             world, settings or [], agent=agent, agent_settings=agent_settings or [], episodes=episodes, seed=seed,
@@ -69,7 +69,7 @@ def learn(
     title = f"{run.agent.name} in {origin['world']}, seed {run.seed}"
     show(*run_tables(run, seconds, origin["world"], title), format=format)
     if save is not None:
-        saving.save(run.agent, save, origin)
+        agent_file.save(run.agent, save, origin)
     if save_policy is not None:
         run.policy.save(save_policy)
         say("", f"policy saved: {save_policy}; load it with: gw.load_policy({str(save_policy)!r})", format=format)
@@ -204,7 +204,7 @@ def run_once(
     model instead of through its steps. `options` are those of `goalward.learn`.
     """
     from goalward import agents, worlds
-    from goalward.agents import saving
+    from goalward.agents import agent_file
     from goalward.environments.by_name import closing
     from goalward.learning.endless_runs import check_end
     from goalward.learning.learn import as_world, learn
@@ -216,7 +216,7 @@ def run_once(
     origin: dict[str, Any] = {"seed": 0, "episodes": 0}
     learner = None
     if resume is not None:
-        learner, saved_origin = saving.read(resume)
+        learner, saved_origin = agent_file.read(resume)
         origin |= saved_origin
         if world is None and ":" in str(origin.get("world")):
             raise SettingError(

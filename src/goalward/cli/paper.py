@@ -53,7 +53,7 @@ def claims(
 ) -> None:
     """Test the claims of the paper and print a verdict on each."""
     from goalward.paper.claims import check_claims
-    from goalward.paper.claims.findings import claims_table
+    from goalward.paper.claims.claims import claims_table
     from goalward.signals import keeping
 
     with keeping(f"finished studies are stored in {out}, and the same command continues there"):

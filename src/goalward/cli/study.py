@@ -54,9 +54,9 @@ def run(
     format: options.Format = "text",
 ) -> None:
     """Run a study; runs that are stored are not run again."""
-    from goalward.studies.children import Limits
     from goalward.studies.runner import Options, read_shard
     from goalward.studies.study import Study
+    from goalward.studies.worker_process import Limits
 
     if again is not None:
         run_again(Path(study), again, format)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from goalward import archive
 from goalward.acting.stop_conditions import Ended
-from goalward.agents import saving
+from goalward.agents import agent_file
 from goalward.agents.base import Learner
 from goalward.errors import FileError, GoalwardError, SettingError
 from goalward.seeds import generator
@@ -43,7 +43,7 @@ class Checkpoint:
         self.run = run
         self.next_time = time.monotonic() + self.every
         self.before_plan: dict[str, Any] | None = None
-        saving.check_place(self.path)
+        agent_file.check_place(self.path)
         self.saved = archive.read(self.path, FORMAT, VERSION) if self.path.exists() else None
         if self.saved is not None:
             for name, value in run.items():
@@ -82,7 +82,7 @@ class Checkpoint:
             else:
                 if not loop.agent.task_from_state(saved["task"]).is_like(loop.agent.task):
                     raise ValueError("it learnt in another world, or knew other costs")
-                saving.restore_progress(loop.agent, saved["agent"])
+                agent_file.restore_progress(loop.agent, saved["agent"])
                 loop.plan = loop.stage.restore(saved["position"], loop.agent)  # type: ignore[arg-type]
         except WRONG as error:
             raise self.unusable(error) from None
@@ -96,7 +96,7 @@ class Checkpoint:
         tree = {
             "run": self.run,
             "task": agent.task_to_state(agent.task),
-            "agent": self.before_plan or saving.progress(agent),
+            "agent": self.before_plan or agent_file.progress(agent),
             "ledger": loop.ledger.to_state(),
             "position": loop.stage.position(),
             "plan_ended": plan_ended,

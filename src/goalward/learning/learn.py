@@ -1,9 +1,9 @@
 """`learn`: from an agent, a world, a number of episodes and a seed to a Run.
 
 A run is a pure function of these four. `learn` checks them and prepares a copy of the agent. Then the loop alternates:
-the agent plans, the stage follows the plan, the agent learns. It ends when all episodes are over, when `max_steps` are
-done, when `watch` returns False, or in a dead end; the Run says why. An episode that did not end at the goal is marked,
-and never learnt as one that did.
+the agent plans, the stage follows the plan, the ledger records the steps, and the agent learns from them. It ends when
+all episodes are over, when `max_steps` are done, when `watch` returns False, or in a dead end; the Run says why. An
+episode that did not end at the goal is marked, and never learnt as one that did.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from goalward.acting.contract import Chunk, Plan, PlanT, Stage, Steps, Task, TaskT, World
 from goalward.acting.model_world import ModelWorld
 from goalward.acting.stop_conditions import NEVER, RUN_OVER, Ended
-from goalward.agents import saving
+from goalward.agents import agent_file
 from goalward.agents.base import Learner
 from goalward.beliefs.base import Prior
 from goalward.errors import GoalwardError, SettingError
@@ -280,7 +280,7 @@ class Loop:
 
     def make_plan(self) -> Any:
         if self.checkpoint is not None:
-            self.checkpoint.before_plan = copy.deepcopy(saving.progress(self.agent))
+            self.checkpoint.before_plan = copy.deepcopy(agent_file.progress(self.agent))
         plan = self.agent.plan(self.stage.state)
         if self.checkpoint is not None:
             self.checkpoint.before_plan = None

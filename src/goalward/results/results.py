@@ -23,13 +23,13 @@ from goalward.errors import FileError, SettingError, UnknownNameError
 from goalward.progress import counted, in_notebook, shown
 from goalward.results.measures import COMPARED, CURVES, MEASURES, values_of
 from goalward.studies import run_file
-from goalward.studies.children import Limits
 from goalward.studies.design import Cell, Design
 from goalward.studies.run_file import recorded
 from goalward.studies.runner import Options, Watch, run_study, study_progress
 from goalward.studies.status import check_study
 from goalward.studies.store import NoRun, Store
 from goalward.studies.study import Study
+from goalward.studies.worker_process import Limits
 from goalward.table import Table
 
 CURVE_POINTS = 400

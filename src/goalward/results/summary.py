@@ -1,4 +1,7 @@
-"""Tables of a study: means of each agent in each world, growth across sweeps, and paired comparisons of two agents."""
+"""Tables of a study: means of each agent in each world, growth across sweeps, and paired comparisons of two agents.
+
+`goalward.results.measures` declares the columns, and `goalward.statistics` computes intervals and growth exponents.
+"""
 
 from __future__ import annotations
 

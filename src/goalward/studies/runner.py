@@ -44,12 +44,12 @@ from goalward.learning.warm_up import warm_up
 from goalward.progress import in_notebook, phase
 from goalward.settings import Count, Size, check
 from goalward.signals import check_interrupt, keeping
-from goalward.studies.children import UNLIMITED, Batch, Limits, RunResult
 from goalward.studies.design import Cell, Design
 from goalward.studies.presence import Presence
 from goalward.studies.store import Failure, Store
 from goalward.studies.study import Study
 from goalward.studies.worker import carry_out, identity
+from goalward.studies.worker_process import UNLIMITED, Batch, Limits, RunResult
 from goalward.studies.workers import BROKEN, CHECK_SECONDS, Workers, open_workers
 
 BATCH_SECONDS = 0.5

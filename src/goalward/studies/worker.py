@@ -27,10 +27,10 @@ from goalward.learning.warm_up import warm_up
 from goalward.planning.hardness import hardness
 from goalward.ssp.model import SSP
 from goalward.studies.attachments import Attachments
-from goalward.studies.children import RunResult, Tee, clock_starts
 from goalward.studies.run_file import encode
 from goalward.studies.run_spec import RESULTS_VERSION, RunSpec
 from goalward.studies.spec import canonical
+from goalward.studies.worker_process import RunResult, Tee, clock_starts
 from goalward.worlds.base import is_foreign
 
 Identity = tuple[str, int, str]

@@ -17,7 +17,7 @@ from typing import Any
 
 from goalward.errors import SettingError, WorkerError
 from goalward.settings import Size, check
-from goalward.studies.children import LEAVE_SECONDS, READY, UNLIMITED, Batch, Child, RunResult, Tee, one_thread
+from goalward.studies.worker_process import LEAVE_SECONDS, READY, UNLIMITED, Batch, Child, RunResult, Tee, one_thread
 
 BROKEN = "a worker died, and this executor cannot be started again; open another one"
 LOST = "the connection to the scheduler was lost"

@@ -10,7 +10,7 @@ from sources import SmallSource
 from goalward.errors import UnknownNameError
 from goalward.paper import claims
 from goalward.paper.claims import check_claims
-from goalward.paper.claims.findings import Verdict
+from goalward.paper.claims.claims import Verdict
 
 
 @pytest.fixture

@@ -14,8 +14,8 @@ from goalward import evaluate, solve
 from goalward.arrays import Floats
 from goalward.formatting import number
 from goalward.paper.claims import experiments
+from goalward.paper.claims.claims import Verdict
 from goalward.paper.claims.experiments import RIVALS
-from goalward.paper.claims.findings import Verdict
 from goalward.paper.claims.runs import PAPER_WORLDS
 from goalward.results.results import CellResults
 

@@ -13,7 +13,7 @@ from sources import GivenSource, SmallSource
 from goalward.beliefs.dirichlet import Dirichlet
 from goalward.formatting import with_range
 from goalward.paper.claims import lemmas
-from goalward.paper.claims.findings import Finding, Verdict
+from goalward.paper.claims.claims import Finding, Verdict
 from goalward.paper.claims.lemmas import Measured, examine
 from goalward.statistics import mean_interval
 

@@ -13,8 +13,8 @@ from sources import SmallSource, made_up
 
 from goalward.errors import TheoryError
 from goalward.paper.claims.runs import RunSource, cell_of, drawn_worlds
-from goalward.studies.children import Batch
 from goalward.studies.store import Store
+from goalward.studies.worker_process import Batch
 from goalward.studies.workers import Processes, ThisProcess
 from goalward.worlds import random_mdp
 from study_fixtures import STUDY

@@ -15,7 +15,7 @@ from sources import GivenSource, SmallSource, cell, made_up
 from goalward import hardness
 from goalward.formatting import with_range
 from goalward.paper.claims import theorems
-from goalward.paper.claims.findings import Verdict
+from goalward.paper.claims.claims import Verdict
 from goalward.paper.claims.runs import drawn_worlds
 from goalward.studies.rerun import rerun
 from goalward.theory.epochs import count_epochs

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from goalward.errors import UnknownNameError
 from goalward.paper.claims import experiments, lemmas, theorems
-from goalward.paper.claims.findings import CLAIMS, Finding
+from goalward.paper.claims.claims import CLAIMS, Finding
 from goalward.paper.claims.runs import RunSource
 from goalward.progress import phase
 from goalward.studies.store import Store

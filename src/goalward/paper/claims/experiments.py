@@ -15,7 +15,7 @@ import numpy as np
 from goalward import agents
 from goalward.arrays import Floats
 from goalward.formatting import number, with_range
-from goalward.paper.claims.findings import Finding, above, all_of, below, between, certain
+from goalward.paper.claims.claims import Finding, above, all_of, below, between, certain
 from goalward.paper.claims.runs import OURS, PAPER_WORLDS, RunSource, cell_of
 from goalward.planning.evaluate import evaluate
 from goalward.planning.solve import solve

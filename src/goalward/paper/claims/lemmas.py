@@ -17,7 +17,7 @@ from goalward.arrays import Floats
 from goalward.beliefs.dirichlet import Dirichlet
 from goalward.formatting import Interval, number, with_range
 from goalward.learning.learn import run_agent
-from goalward.paper.claims.findings import Finding, all_of, at_most, below, certain
+from goalward.paper.claims.claims import Finding, all_of, at_most, below, certain
 from goalward.paper.claims.runs import PAPER_WORLDS, RunSource
 from goalward.seeds import generator, run_seed
 from goalward.statistics import mean_interval

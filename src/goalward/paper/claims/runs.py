@@ -17,11 +17,11 @@ from goalward.progress import phase
 from goalward.results.results import CellResults, Results, load_results
 from goalward.ssp.model import SSP
 from goalward.studies.attachments import Attachments
-from goalward.studies.children import Batch, RunResult
 from goalward.studies.run_spec import make_world
 from goalward.studies.runner import Report, run_study
 from goalward.studies.store import Store
 from goalward.studies.study import Study
+from goalward.studies.worker_process import Batch, RunResult
 from goalward.studies.workers import Workers
 
 Result = TypeVar("Result")

@@ -26,7 +26,7 @@ from goalward.arrays import Floats, Int64s
 from goalward.beliefs.dirichlet import Dirichlet
 from goalward.formatting import Interval, number, with_range
 from goalward.learning.learn import run_agent
-from goalward.paper.claims.findings import Finding, above, all_of, at_most, below, certain
+from goalward.paper.claims.claims import Finding, above, all_of, at_most, below, certain
 from goalward.paper.claims.runs import OURS, RunSource, cell_of, drawn_worlds
 from goalward.planning.hardness import hardness
 from goalward.results.results import CellResults, Results

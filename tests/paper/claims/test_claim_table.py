@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from goalward.formatting import Interval
-from goalward.paper.claims.findings import (
+from goalward.paper.claims.claims import (
     Finding,
     Verdict,
     above,
