@@ -161,7 +161,7 @@ def limit() -> Figure:
 LAYERS = {
     "foundations": ["errors, settings, registry, seeds, jit, files, tables, statistics, progress"],
     "core": ["ssp", "acting", "planning", "beliefs", "agents", "learning", "worlds", "theory"],
-    "doors": ["environments", "continuous", "interchange"],
+    "extensions": ["environments", "continuous", "interchange"],
     "experiments": ["studies", "results", "figures", "pages"],
     "paper": ["reproduce, claims, arena"],
     "command line": ["cli"],
