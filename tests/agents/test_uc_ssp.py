@@ -93,7 +93,7 @@ def test_an_episode_that_is_cut_off_is_followed_by_phase_1() -> None:
     assert isinstance(run.agent, UCSSP)
     assert not run.reached.any()
     assert run.agent.progress[[EPISODE, FAILED]].tolist() == [10, 0]
-    assert run.epochs.ended_by(Ended.CUT).all()
+    assert run.epochs.ended_by(Ended.TRUNCATED).all()
     assert run.epochs.steps.tolist() == [1] * 10
 
 

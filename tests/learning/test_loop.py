@@ -107,8 +107,8 @@ class TestEnds:
         environment = ModelEnvironment(chain(9), limit=4)
         run = learn(EpisodePSRL(), environment, 10, seed=0)
         assert len(run.epochs) == 10
-        assert run.epochs.ended_by(Ended.CUT).all()
-        assert not learn(PSRL(), environment, 10, seed=0).epochs.ended_by(Ended.CUT).any()
+        assert run.epochs.ended_by(Ended.TRUNCATED).all()
+        assert not learn(PSRL(), environment, 10, seed=0).epochs.ended_by(Ended.TRUNCATED).any()
 
     def test_several_reasons(self) -> None:
         """Two episodes are cut off after four steps each, the third is under way when the run ends."""

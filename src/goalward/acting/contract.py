@@ -128,7 +128,7 @@ def checked_range(cost_range: Any) -> tuple[float, float]:
 
 
 class Step(NamedTuple, Generic[X]):
-    """One step; `truncated` says that the environment broke the episode off before the goal."""
+    """One step; `truncated` says that the environment ended the episode early, before the goal."""
 
     state: X
     action: int
@@ -180,12 +180,12 @@ class Plan(NamedTuple):
     epochs itself. `model` and `values`, which the policy comes from, are kept to look at after the run.
     """
 
-    policy: NDArray[Any] | Policy[int]  #: actions [S], probabilities [S, A], or an online policy
-    stop_after_visits: Int64s | None = None  #: [S, A]: end right after a pair has been played this often
-    stop_before_visits: Int64s | None = None  #: [S, A]: end before a pair is played more often than this
+    policy: NDArray[Any] | Policy[int]  #: actions [S], probabilities [S, A], or a `TabularPolicy`
+    stop_after_visits: Int64s | None = None  #: [S, A]: end right after a pair was played this often
+    stop_before_visits: Int64s | None = None  #: [S, A]: end where a pair that was played this often would be next
     stop_after_goals: int | None = None  #: end when the goal has been reached this often
     stop_after_steps: int | None = None  #: end after this many steps
-    stop_when_cut: bool = False  #: end when the environment truncates an episode
+    stop_when_truncated: bool = False  #: end when the environment truncates an episode
     model: SSP | None = None
     values: Floats | None = None
 
@@ -203,7 +203,7 @@ class Chunk(NamedTuple):
 class Stage(ABC, Generic[PlanT]):
     """Where plans are followed."""
 
-    truncated: bool = False  # whether the environment broke an episode off with the last step
+    truncated: bool = False  # whether the environment truncated an episode with the last step
 
     @property
     @abstractmethod

@@ -41,7 +41,7 @@ class Ended(IntFlag):
     MAX_STEPS = 32  # the run has had all its steps
     STOPPED = 64  # the caller asked for it
     DEAD_END = 128  # no action is available
-    CUT = 256  # the environment truncated the episode, and stop_when_cut holds
+    TRUNCATED = 256  # the environment truncated the episode, and stop_when_truncated holds
     INFORMATION = 512  # with continuous states: the information about an action has doubled
 
 
@@ -50,7 +50,7 @@ RUN_OVER = Ended.EPISODES | Ended.MAX_STEPS | Ended.STOPPED | Ended.DEAD_END
 
 # Plain integers: arithmetic on flags is slow, and kernels need constants.
 AFTER_VISITS, BEFORE_VISITS = int(Ended.AFTER_VISITS), int(Ended.BEFORE_VISITS)
-GOALS, STEPS, CUT = int(Ended.GOALS), int(Ended.STEPS), int(Ended.CUT)
+GOALS, STEPS, TRUNCATED = int(Ended.GOALS), int(Ended.STEPS), int(Ended.TRUNCATED)
 # Indices into the counters of a plan.
 GOALS_LEFT, MOST_STEPS, STEPS_TAKEN = range(3)
 
@@ -76,7 +76,7 @@ class TableStop(Stop[int]):
         self.visits: Int64s = np.zeros(shape, dtype=np.int64)
         goals, steps = plan.stop_after_goals, plan.stop_after_steps
         self.counters = np.array([NEVER if goals is None else goals, NEVER if steps is None else steps, 0])
-        self.when_cut = plan.stop_when_cut
+        self.when_truncated = plan.stop_when_truncated
         self.tests_before = plan.stop_before_visits is not None
 
     def before(self, state: int, action: int) -> int:
@@ -84,7 +84,7 @@ class TableStop(Stop[int]):
 
     def after(self, step: Step[int]) -> int:
         ended = stop_after(self.after_visits, self.visits, self.counters, step.state, step.action, step.reached)
-        return ended | CUT if step.truncated and self.when_cut else ended
+        return ended | TRUNCATED if step.truncated and self.when_truncated else ended
 
 
 @kernel

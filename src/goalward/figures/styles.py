@@ -37,7 +37,7 @@ CAUSES = {
     Ended.MAX_STEPS: "the step limit",
     Ended.STOPPED: "an interruption",
     Ended.DEAD_END: "a dead end",
-    Ended.CUT: "the environment",
+    Ended.TRUNCATED: "the environment",
     Ended.INFORMATION: "information doubled",
 }
 

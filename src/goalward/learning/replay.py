@@ -160,7 +160,7 @@ class Recorder:
         if self.online is None:  # others end their epochs themselves
             self.start(look_at_plan(self.agent, plan))
             # A plan that nothing ends but the end of the run.
-            self.steady = None if plan.stop_when_cut or any(limit is not None for limit in plan[1:5]) else plan
+            self.steady = None if plan.stop_when_truncated or any(limit is not None for limit in plan[1:5]) else plan
 
     def start(self, look: Look) -> None:
         """Open a frame."""

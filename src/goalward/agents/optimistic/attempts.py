@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from goalward.acting.contract import Step, Task
-from goalward.acting.stop_conditions import CUT, GOALS, STEPS
+from goalward.acting.stop_conditions import GOALS, STEPS, TRUNCATED
 from goalward.agents.base import OnlineAgent
 from goalward.agents.optimistic.common import ROW_FULL, Optimist
 from goalward.arrays import Int32s, Int64s
@@ -33,7 +33,7 @@ class Attempts(OnlineAgent, Optimist):
         row, goal = step.state * self.task.actions + step.action, self.task.goal
         while (ended := count_step(row, step.next_state, goal, *self.counts.rows, self._attempt)) == ROW_FULL:
             self.counts.widen()
-        return ended + CUT if step.truncated else ended
+        return ended + TRUNCATED if step.truncated else ended
 
     def restart(self) -> None:
         self._attempt[IN_PROGRESS] = self._attempt[MISSED] = 0

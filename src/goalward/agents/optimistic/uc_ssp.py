@@ -158,7 +158,7 @@ class UCSSP(Attempts):
     def current_plan(self) -> Plan:
         H = int(self._attempt[HORIZON])
         policy, values = self._policy.copy(), self.values()
-        return Plan(policy, stop_after_goals=1, stop_after_steps=H, stop_when_cut=True, values=values)
+        return Plan(policy, stop_after_goals=1, stop_after_steps=H, stop_when_truncated=True, values=values)
 
     def notes(self) -> dict[str, int | float | str]:
         _, G, largest, capped = self.progress.tolist()

@@ -161,7 +161,7 @@ class ULCVI(Attempts, kw_only=True):
     def current_plan(self) -> Plan:
         """Return the last plan, to look at; its policy is that of the first steps."""
         policy, values = self.mixture(self._Q[-self._attempt[DISTINCT]]), self.values()
-        return Plan(policy, stop_after_goals=1, stop_after_steps=len(self._Q), stop_when_cut=True, values=values)
+        return Plan(policy, stop_after_goals=1, stop_after_steps=len(self._Q), stop_when_truncated=True, values=values)
 
     def notes(self) -> dict[str, int | float | str]:
         return super().notes() | {"horizon": len(self._Q)}

@@ -61,7 +61,7 @@ class EpisodePSRL(PSRL):
     """Posterior sampling at the start of every episode."""
 
     def plan(self, state: int) -> Plan:
-        return self.draw()._replace(stop_after_goals=1, stop_when_cut=True)
+        return self.draw()._replace(stop_after_goals=1, stop_when_truncated=True)
 
 
 @register("psrl-step")
