@@ -30,7 +30,7 @@ MODEL = ("indptr", "successors", "probabilities", "costs", "initial_state", "giv
 
 
 def progress(agent: Learner) -> dict[str, Any]:
-    """Return all that decides what an agent does next: what it has learnt, its caches and its generator."""
+    """Return the state that decides what an agent does next: what it has learnt, its caches and its generator."""
     caches = {name: encode(name, value) for name, value in vars(agent).items() if name.startswith("_")}
     return {"learnt": agent.to_state(), "caches": caches, "rng": agent.rng.bit_generator.state}
 
@@ -82,13 +82,13 @@ def read(path: str | Path) -> tuple[Learner, dict[str, Any]]:
 
 
 def check_no_file(name: Any) -> None:
-    """Raise SettingError if a saved file names a Python file, which looking the name up would execute."""
+    """Raise SettingError if a saved file names a Python file, because looking that name up would execute it."""
     if is_reference(name):
         raise SettingError(f"it names the Python file {name}, and only files that you name yourself are executed")
 
 
 def check_place(path: Path, what: str = "agent") -> None:
-    """Raise FileError if an agent or policy could not be saved there, so that this is known before the run."""
+    """Raise FileError, before the run, if an agent or policy could not be saved at `path` after it."""
     folder = path.absolute().parent
     try:
         if path.is_dir():
@@ -122,7 +122,7 @@ def encode(name: str, value: Any) -> Any:
 
 
 def decode(value: Any, now: Any = None) -> Any:
-    """Return a setting or a cache from its part of a tree; `now` is what a new agent has in its place.
+    """Return a setting or a cache from its part of a tree; `now` is the value that a new agent has.
 
     Arrays and memories are changed in place, because others may be views of them.
     """

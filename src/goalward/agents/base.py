@@ -1,4 +1,4 @@
-"""What agents share: settings, saving, and the two kinds of agents for tables.
+"""What agents share: settings, saving, and the two kinds of tabular agents.
 
 `goalward.acting.contract` says what an agent is. An `Agent` for tables computes a policy, follows it until something
 happens, and learns from what it saw::
@@ -94,12 +94,12 @@ class Learner(Declared, ShownAsFacts, Memory, contract.Agent[TaskT, PlanT]):
 
     @property
     def leaves_free_loops(self) -> bool:
-        """Whether it almost surely leaves loops that cost nothing, as algorithms that plan with positive costs do."""
+        """Whether the agent almost surely leaves zero-cost loops, as algorithms that plan with positive costs do."""
         return False
 
     @classmethod
     def check_world(cls, world: object, continuous: bool | None = None) -> None:
-        """Raise SettingError if the algorithm cannot learn in a world; that its states are continuous may be known."""
+        """Raise SettingError if the algorithm cannot learn in a world; `continuous` is its kind, if known."""
         continuous = getattr(world, "continuous", False) if continuous is None else continuous
         if continuous and not cls.continuous:
             raise SettingError(
@@ -130,7 +130,7 @@ class Learner(Declared, ShownAsFacts, Memory, contract.Agent[TaskT, PlanT]):
 
     @property
     def learnt(self) -> Sequence[str]:
-        """The names of what was learnt: all attributes but settings, task, generator and caches."""
+        """The names of the learnt attributes: all but settings, task, generator and caches."""
         apart = {"task", "rng", "given", *settings_of(type(self))}
         return [name for name in vars(self) if name not in apart and not name.startswith("_")]
 
@@ -141,7 +141,7 @@ class Learner(Declared, ShownAsFacts, Memory, contract.Agent[TaskT, PlanT]):
 
     @staticmethod
     def task_from_state(state: dict[str, Any]) -> Any:
-        """Return the task of `task_to_state`, checked."""
+        """Return the task that `task_to_state` saved, checked."""
         raise NotImplementedError
 
     @classmethod
@@ -172,7 +172,7 @@ class Learner(Declared, ShownAsFacts, Memory, contract.Agent[TaskT, PlanT]):
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any], world: Any, episodes: int) -> Self:
-        """Build the agent of plain settings, as a study or a command line gives them; see `from_world`."""
+        """Build an agent from plain settings, as given in a study or on a command line; see `from_world`."""
         declared = settings_of(cls)
         check_names(cls.name, settings, declared)
         values = {name: declared[name].check(name, value, world) for name, value in settings.items()}
@@ -180,7 +180,7 @@ class Learner(Declared, ShownAsFacts, Memory, contract.Agent[TaskT, PlanT]):
 
 
 class Agent(Learner[Task, Plan]):
-    """An agent for tables that follows plans."""
+    """A tabular agent that follows plans."""
 
     unknown_costs_covered: ClassVar[bool] = False
     """Whether what is proved about the algorithm, if anything, also holds where it has to learn the costs."""
@@ -190,7 +190,7 @@ class Agent(Learner[Task, Plan]):
         return {CAVEAT: "; ".join(caveats)} if caveats else {}
 
     def caveats(self) -> list[str]:
-        """Return what no theorem covers: costs that have to be learnt."""
+        """Return the reasons why no theorem covers the run, such as costs that have to be learnt."""
         if not self.task.costs_unknown or self.unknown_costs_covered:
             return []
         where = ", in the range seen so far" if self.task.cost_range is None else ""
@@ -210,7 +210,7 @@ class Agent(Learner[Task, Plan]):
         policy = copy.deepcopy(self).plan(self.task.initial_state).policy
         if not isinstance(policy, np.ndarray):
             raise SettingError(
-                f"{self.name} learns at every step and plans no table to deploy; define best_policy(self) in its class,"
+                f"{self.name} learns at every step and has no table to deploy; define best_policy(self) in its class,"
                 " which returns actions [S] or probabilities [S, A]"
             )
         return policy
@@ -234,7 +234,7 @@ class Agent(Learner[Task, Plan]):
 
 
 class OnlineAgent(Agent, TabularPolicy):
-    """An agent for tables that learns at every step: it is its own policy.
+    """A tabular agent that learns at every step: it is its own policy.
 
     Override `rollout` with a kernel that does what `act` and `learn` do, built from `has_room` and `take_step` of
     `goalward.acting.model_world`, if acting must be fast. An algorithm that plans in epochs does so inside `act` when
@@ -249,7 +249,7 @@ class OnlineAgent(Agent, TabularPolicy):
         check_actions(self.name, task)
 
     def plan(self, state: int) -> Plan:
-        """Return the agent as its own policy, to the end of the run."""
+        """Return a plan that follows the agent itself until the end of the run."""
         return Plan(self)
 
     def observe(self, steps: Steps) -> None:
@@ -260,7 +260,7 @@ class OnlineAgent(Agent, TabularPolicy):
         return None
 
     def current_plan(self) -> Plan | None:
-        """Return the plan of the current epoch, to look at; None if the agent does not plan in epochs."""
+        """Return the plan of the current epoch, for display; None if the agent does not plan in epochs."""
         return None
 
 

@@ -1,7 +1,7 @@
-"""What model-based agents deploy: the optimal policy of what they have seen, and nothing that they only imagine.
+"""The policy that model-based agents deploy: optimal in their model, restricted to the transitions that were seen.
 
 An agent explores because its model says more than its experience: a sample, a bonus or the mean of a prior makes
-actions attractive that were never tried. To deploy, the model is restricted to the transitions that were seen
+actions attractive that were never tried. For deployment, the model is restricted to the transitions that were seen
 (`goalward.beliefs.base.seen_model`), so actions that were never played are not available, and the costs of a pair that
 was played n times are multiplied by (n + 1)/n, as if it had been played once more without effect. Otherwise a pair that
 went well by chance, once, would win.

@@ -1,4 +1,4 @@
-"""Which action is played where several look equally good.
+"""Ties: which action is played if several look equally good.
 
 Optimism of the size that theory asks for makes all actions look alike for thousands of episodes, so this rule decides
 what an experiment shows. It is a setting: ``"random"`` draws uniformly among the tied actions, ``"first"`` takes the
@@ -39,7 +39,7 @@ def shares(Q: Floats) -> Floats:
 
 
 def best_tried(Q: Floats, visits: Int64s) -> Floats:
-    """Return the policy ``[S, A]`` of smallest Q among the actions that were tried, of all where none was.
+    """Return the policy ``[S, A]`` of smallest Q among the actions that were tried, or among all if none was.
 
     Values start at zero, so what was never tried would always win.
     """
@@ -49,7 +49,7 @@ def best_tried(Q: Floats, visits: Int64s) -> Floats:
 
 @kernel
 def pick(Q: Floats, state: int, order: Int64s, chance: float) -> int:
-    """Return one of the best actions: with uniform numbers in [0, 1) each equally often, with 0 the first in order."""
+    """Return one of the best actions: each is equally likely for a uniform `chance`; 0 selects the first in `order`."""
     best = np.inf
     for action in range(order.size):
         best = min(best, Q[state, action])
@@ -70,6 +70,6 @@ def pick(Q: Floats, state: int, order: Int64s, chance: float) -> int:
 
 @kernel
 def pick_all(Q: Floats, order: Int64s, chances: Floats, policy: Int64s) -> None:
-    """Write one of the best actions of every state, with a number for each."""
+    """Write one of the best actions of every state, selected by ``chances[state]``."""
     for state in range(policy.size):
         policy[state] = pick(Q, state, order, chances[state])

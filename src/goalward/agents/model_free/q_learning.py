@@ -34,7 +34,7 @@ from goalward.settings import Share
 
 
 class QTable(OnlineAgent):
-    """An online agent with estimates ``Q[s, a]``, from zero on, and visits; it learns from the costs that it pays."""
+    """An online agent with visits and estimates ``Q[s, a]`` that start at zero; it learns from paid costs."""
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         super().begin(task, rng)
@@ -43,7 +43,7 @@ class QTable(OnlineAgent):
         self._order = checked_order(None, task.actions)
 
     def best_policy(self) -> Floats:
-        """Return the smallest Q among the actions that were tried; tied ones with equal probability."""
+        """Return the policy of smallest Q among the actions that were tried; ties have equal probability."""
         return best_tried(self.Q, self.visits)
 
     def values(self) -> Floats:
@@ -77,7 +77,7 @@ class QLearning(QTable, kw_only=True):
 
 @kernel
 def choose(state: int, chance: float, Q: Floats, order: Int64s, epsilon: float) -> int:
-    """Line 3: the first part of the unit interval is for random actions, the rest breaks ties."""
+    """Line 3: a `chance` below epsilon selects a random action; a larger one selects among the best."""
     if chance >= epsilon:
         return pick(Q, state, order, (chance - epsilon) / (1.0 - epsilon))
     available = 0
@@ -114,7 +114,7 @@ def update(
 def roll_out(
     model: Dynamics, walk: Walk, Q: Floats, visits: Int64s, order: Int64s, epsilon: float, rate: float
 ) -> None:
-    """Act and learn while there is room."""
+    """Act and learn while the walk has room."""
     cursor, choices = walk.cursor, walk.choices
     while has_room(cursor):
         state = cursor[STATE]

@@ -56,7 +56,7 @@ LENGTH, MEAN, EPISODES = range(3)
 
 @register("rand-ql")
 class RandQL(QTable, kw_only=True):
-    """Q-learning whose learning rates are random; memory S A J, no planning, no theorem."""
+    """Q-learning with random learning rates; S A J numbers of memory, no planning, no theorem."""
 
     members: Annotated[int, Ge(1), Le(100)] = 2
     """J, how many estimates of each pair there are; the smallest one counts."""
@@ -136,7 +136,7 @@ def roll_out(
     rng: np.random.Generator, model: Dynamics, walk: Walk, order: Int64s,
     estimates: Floats, Q: Floats, V: Floats, visits: Int64s, clock: Floats,
 ) -> None:  # fmt: skip
-    """Act and learn while there is room."""
+    """Act and learn while the walk has room."""
     cursor, choices = walk.cursor, walk.choices
     while has_room(cursor):
         state = cursor[STATE]

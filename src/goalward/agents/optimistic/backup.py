@@ -46,7 +46,7 @@ def back_up(
     rows: Estimates, costs: Floats, bonus: Bonus, V: Floats, U: Floats,
     Q: Floats, Q_up: Floats, V_new: Floats, U_new: Floats,
 ) -> float:  # fmt: skip
-    """Write Q at the values V, which end with the goal, and V_new, its smallest value in each state.
+    """Compute Q from V, whose last entry is the goal, and V_new, the smallest Q in each state.
 
     Returns the largest change of a value. Q_up and U_new are written only if there is a blend. Where several actions
     tie, U_new is the largest of theirs, which holds however ties are broken.
@@ -117,7 +117,7 @@ def back_up_horizon(
     rows: Estimates, costs: Floats, bonus: Bonus, V: Floats, U: Floats,
     Q: Floats, Q_up: Floats, V_new: Floats, U_new: Floats,
 ) -> int:  # fmt: skip
-    """Go back from the terminal values V and U until a step changes nothing.
+    """Iterate backwards from the terminal values V and U until a step changes nothing.
 
     Returns the number n of steps that this took: ``Q[h, s, a]`` is written for the last n of the H steps. All steps
     share the rows, so every earlier step has the same Q as the first one written. V_new and U_new are left as the

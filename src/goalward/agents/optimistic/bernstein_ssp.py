@@ -1,4 +1,4 @@
-"""Bernstein-SSP: intervals around every transition probability, the slack to the goal.
+"""Bernstein-SSP: an interval around every transition probability; the slack goes to the goal.
 
 Reference
     Rosenberg, Cohen, Mansour, Kaplan: Near-optimal Regret Bounds for Stochastic Shortest Path (ICML 2020), Algorithm 2.
@@ -47,7 +47,7 @@ TOLERANCE = 1e-10
 
 @register("bernstein-ssp")
 class BernsteinSSP(Optimist):
-    """Optimism by Bernstein intervals; it needs neither B* nor T* and, without zero costs, not K."""
+    """Optimism by Bernstein intervals; it needs neither B* nor T*, and K only if some costs are zero."""
 
     bound = "O~(B* S sqrt(A K))"
     assumes = "c >= c_min > 0"
@@ -83,7 +83,7 @@ class BernsteinSSP(Optimist):
         return SSP._trusted(indptr, near[:end], mass[:end], self._costs, self.task.initial_state)
 
     def solve(self, model: SSP) -> Solution:
-        """Line 12, starting from the solution of the epoch before."""
+        """Line 12, starting from the solution of the previous epoch."""
         try:
             return solve(model, TOLERANCE, start=self._solution)
         except PrecisionError as error:

@@ -51,7 +51,7 @@ class Optimist(Agent, kw_only=True):
 
     @property
     def leaves_free_loops(self) -> bool:
-        """Whether it makes zero costs positive, or plans to a horizon beyond which staying costs."""
+        """Whether the agent raises zero costs, or plans to a horizon beyond which staying has a cost."""
         return True
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
@@ -96,15 +96,15 @@ class Optimist(Agent, kw_only=True):
         return shares(Q) if self.ties == "random" else self.greedy(Q)
 
     def check_settled(self, residual: float, accuracy: float, sweeps: int) -> None:
-        """Refuse a plan that has not settled."""
+        """Raise ConvergenceError if a plan has not converged."""
         if not residual <= accuracy:
             raise ConvergenceError(
                 f"{self.name}: the plan of epoch {self.epoch} has a residual of {residual:.3g} after {int(sweeps)}"
-                f" sweeps, {accuracy:.3g} is needed; raise scale, which makes the goal look nearer"
+                f" sweeps, but at most {accuracy:.3g} is allowed; raise scale, which makes the goal look nearer"
             )
 
     def notes(self) -> dict[str, int | float | str]:
-        """Return the scale and the rule for ties: a result says nothing without them."""
+        """Return the scale and the rule for ties, without which a result cannot be interpreted."""
         notes = super().notes() | {"scale": self.scale, "ties": self.ties}
         return notes | {"costs_divided_by": self._unit} if self.rescale else notes
 

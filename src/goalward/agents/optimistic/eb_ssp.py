@@ -89,7 +89,7 @@ class EBSSP(Optimist, kw_only=True):
         self._before, self.V = np.zeros(task.states + 1), np.zeros(task.states + 1)
 
     def plan(self, state: int) -> Plan:
-        """Lines 7 to 10, and the powers of two at which they come next."""
+        """Lines 7 to 10; the plan ends when the visits of a pair reach the next power of two."""
         N, n = self.counts.visits, self.refreshed.visits
         due = np.flatnonzero(next_power(n) <= N)
         for row in due.tolist():
@@ -111,7 +111,7 @@ class EBSSP(Optimist, kw_only=True):
         self.refreshed.copy_row(row, self.counts)
 
     def visgo(self, eps: float) -> None:
-        """Lines 12 to 16; without a B that was given, doubling it while an iterate exceeds it."""
+        """Lines 12 to 16; if B was not given, double it while an iterate exceeds it."""
         if self.doubling:
             self.B = max(self.B, least_bound(self.k, self.task))
         rows = Estimates(*self.refreshed.estimates(1.0))  # line 12
@@ -162,10 +162,10 @@ def bonus(visits: Int64s, delta: float, B: float, costs: Floats | None, scale: f
 
 
 def least_bound(k: int, task: Task) -> float:
-    """Return sqrt(k) / (S^(3/2) A^(1/2)), below which B is not left in episode k when it is not given; recalled."""
+    """Return sqrt(k) / (S^(3/2) A^(1/2)), the least B of episode k if B is not given; recalled."""
     return float(np.sqrt(k / (task.states**3 * task.actions)))
 
 
 def cost_floor(task: Task) -> float:
-    """Return eta = 1 / K², which costs are raised to if one is zero; recalled, as 1 / (T* K) if T* is known."""
+    """Return eta = 1 / K², the least cost if one is zero; recalled, like 1 / (T* K) for known T*."""
     return 1.0 / task.episodes**2

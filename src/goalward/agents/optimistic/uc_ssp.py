@@ -65,7 +65,7 @@ EPISODE, FAILED, LARGEST, CAPPED = range(4)
 
 
 class Balls(NamedTuple):
-    """Of each row: beta, and the empirical row without the goal, largest value first; `size` entries are in use."""
+    """For each row: beta, and the empirical row without the goal, largest value first; `size` entries are in use."""
 
     beta: Floats
     size: Int64s
@@ -106,7 +106,7 @@ class Memory(NamedTuple):
 
 @register("uc-ssp")
 class UCSSP(Attempts):
-    """Optimism in L1 balls; it knows the costs and needs neither B*, T* nor K."""
+    """Optimism in L1 balls; it needs known costs, but not B*, T* or K."""
 
     bound = "O~(D S sqrt(A D K / c_min))"
     assumes = "c >= c_min > 0, D finite"
@@ -131,7 +131,7 @@ class UCSSP(Attempts):
         return self._policy.item(state)
 
     def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
-        """Act and learn, compiled; Python only makes room where a row of the counts is full."""
+        """Act and learn in compiled code; Python only enlarges the counts when a row is full."""
         while (reason := roll_out(self.rng, model, walk, self.memory())) != DONE:
             if reason == UNSETTLED:
                 self.refuse()
@@ -245,7 +245,7 @@ def write_balls(rows: RowCounts, S: int, A: int, delta: float, scale: float, bal
 
 @kernel
 def sort_row(row: int, end: int, successors: Int32s, mass: Floats, values: Floats) -> None:
-    """Put a row in falling order of value, by insertion: quick on rows that are nearly sorted, as between sweeps."""
+    """Sort a row by decreasing value; insertion sort is fast on rows that are nearly sorted, as between sweeps."""
     for entry in range(1, end):
         state = successors[row, entry]
         share = mass[row, entry]
@@ -260,7 +260,7 @@ def sort_row(row: int, end: int, successors: Int32s, mass: Floats, values: Float
 
 @kernel
 def minimise(row: int, beta: float, size: Int64s, successors: Int32s, mass: Floats, values: Floats) -> float:
-    """Return the least Σ p̃ V over the ball of a row; the row is left in falling order of value."""
+    """Return the least Σ p̃ V over the ball of a row; the row is left sorted by decreasing value."""
     if beta >= 2.0:
         return 0.0
     end = size[row]

@@ -1,4 +1,4 @@
-"""ULCVI: the reduction to a finite horizon, with upper and lower confident value iteration inside.
+"""ULCVI: the reduction to a finite horizon, solved by upper and lower confident value iteration.
 
 Reference
     Cohen, Efroni, Mansour, Rosenberg: Minimax Regret for Stochastic Shortest Path (NeurIPS 2021), Algorithms 1 and 2.
@@ -82,7 +82,7 @@ class Memory(NamedTuple):
 
 @register("ulcvi")
 class ULCVI(Attempts, kw_only=True):
-    """Optimism by bonuses over a finite horizon; it must be told B* and T*."""
+    """Optimism by bonuses over a finite horizon; it needs B* and T*."""
 
     bound = "O~(sqrt((B*² + B*) S A K))"
     assumes = "B* and T* known"
@@ -120,7 +120,7 @@ class ULCVI(Attempts, kw_only=True):
 
     @property
     def has_kernel(self) -> bool:
-        """False where costs are unknown: they are estimated outside of the kernels."""
+        """False if costs are unknown, because they are estimated outside the kernels."""
         return not self.task.costs_unknown
 
     def learn(self, step: Step[int]) -> int:
@@ -159,7 +159,7 @@ class ULCVI(Attempts, kw_only=True):
         return self._unit * self._V[:-1]
 
     def current_plan(self) -> Plan:
-        """Return the last plan, to look at; its policy is that of the first steps."""
+        """Return the last plan, for display; its policy is that of the first steps."""
         policy, values = self.mixture(self._Q[-self._attempt[DISTINCT]]), self.values()
         return Plan(policy, stop_after_goals=1, stop_after_steps=len(self._Q), stop_when_truncated=True, values=values)
 

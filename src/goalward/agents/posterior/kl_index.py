@@ -1,4 +1,4 @@
-"""The KL index: every row as good as the data still allow, with an optimism that grows while a row is neglected.
+"""The KL index: each row is as good as the data still allow, and its optimism grows while it is not played.
 
 Idea
     A row of the posterior is Dirichlet(1 + counts) on its successors: mean p, weight w = N + (number of successors). It
@@ -132,7 +132,7 @@ class KLIndex(BeliefAgent):
     def solve_lowest(
         self, mean: MeanRows, radii: Floats, goal_mass: Floats, values: Floats, costs: Floats | None
     ) -> tuple[SSP, Planned]:
-        """Return the model of the rows that attain the minimum at some values, and its solution."""
+        """Return the model of the rows that attain the minimum at the given values, and its solution."""
         rows = lowest_rows(mean.indptr, mean.successors, mean.probabilities, radii, goal_mass, np.append(values, 0.0))
         model = self.task.model(mean.indptr, mean.successors, rows, costs)
         return model, self._planner.solve(model)

@@ -75,7 +75,7 @@ class BeliefAgent(Agent):
         self.k = 1
 
     def observe(self, steps: Steps) -> None:
-        """Update the belief by Bayes' rule, and n_t and k as far as they have come."""
+        """Update the belief by Bayes' rule, and advance n_t and k."""
         self.belief.update(steps)
         pairs = steps.states * self.visits.shape[1] + steps.actions
         self.visits += np.bincount(pairs, minlength=self.visits.size).reshape(self.visits.shape)
@@ -88,7 +88,7 @@ class BeliefAgent(Agent):
 
 @register("psrl")
 class PSRL(BeliefAgent):
-    """Posterior sampling with the epochs of the paper. It needs the prior and nothing else."""
+    """Posterior sampling with the epochs of the paper. It needs only the prior."""
 
     prior: Prior | None = None
     """mu_1, believed before anything is seen; None: Dirichlet(0.1) up to 50 states, Neighbourhoods() beyond."""
@@ -141,7 +141,7 @@ class PSRL(BeliefAgent):
         return self.draw()._replace(stop_after_visits=self.visits + 1, stop_after_goals=K_previous + 1)
 
     def draw(self) -> Plan:
-        """Line 9: draw theta from the posterior and solve it, again if it is outside the prior's support."""
+        """Line 9: draw theta from the posterior and solve it; draw again if it is outside the prior's support."""
         for _ in range(self.max_rejections + 1):
             theta = self.belief.sample(self.rng, self.sharpness)
             planned = self.solve(theta)
@@ -154,7 +154,7 @@ class PSRL(BeliefAgent):
         )
 
     def solve(self, theta: SSP) -> Planned:
-        """Compute the optimal policy of a model, with the raised costs if there are any."""
+        """Compute the optimal policy of a model, with raised costs if there is a cost floor."""
         theta = self.with_floor(theta)
         exact = self.value_limit is not None or self.task.states <= DENSE_STATES
         return self._planner.solve(theta, TOLERANCE if exact else LOOSE / math.sqrt(self.k))
@@ -165,7 +165,7 @@ class PSRL(BeliefAgent):
         return theta._replace(costs=np.maximum(theta.costs, self._cost_floor)) if low else theta
 
     def notes(self) -> dict[str, int | float | str]:
-        """Return the prior if it was chosen, and rejected samples, cost floor and what no theorem covers, if any."""
+        """Return the prior if the agent chose it, and any rejected samples, cost floor and caveats."""
         notes = super().notes()
         if self.prior is None:
             notes["prior"] = repr(self.prior_in(self.task))
@@ -176,7 +176,7 @@ class PSRL(BeliefAgent):
         return notes
 
     def caveats(self) -> list[str]:
-        """Return what no theorem covers, and a cost floor that hides all costs."""
+        """Return the reasons why no theorem covers the run, and a warning if the cost floor hides all costs."""
         caveats = super().caveats()
         if self.sharpness != 1.0:
             caveats.append(f"sharpness {self.sharpness:g}: not samples of the posterior, the theorem does not cover it")

@@ -74,7 +74,7 @@ class StepPSRL(PSRL):
 
 @register("posterior-mean")
 class PosteriorMean(PSRL):
-    """The optimal policy of the mean of the posterior, in PSRL-SSP's epochs."""
+    """The optimal policy of the posterior mean, with the epochs of PSRL-SSP."""
 
     samples_posterior = False
 
