@@ -365,7 +365,7 @@ class TestCosts:
         assert np.isnan(run.agent.task.costs).all()
         assert run.agent.task.cost_range == (0.0, 5.0)
         assert np.mean(run.trajectory.actions[-100:] == 0) > 0.9
-        with pytest.raises(CostError, match=r"cost 2\.\d+, and cost_range is 0 to 2; pass a wider one"):
+        with pytest.raises(CostError, match=r"cost 2\.\d+, and cost_range is 0 to 2; pass a wider range"):
             gw.learn(PSRL(), gw.Environment(Fork(), goal="terminated", cost_range=(0.0, 2.0)), 400)
 
     def test_negative_costs_are_refused(self) -> None:

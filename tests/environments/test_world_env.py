@@ -153,5 +153,5 @@ def test_the_goal_is_the_end() -> None:
 
 
 def test_actions_outside_the_space_are_refused() -> None:
-    with pytest.raises(PolicyError, match=r"action is 9; this world has 0\.\.3"):
+    with pytest.raises(PolicyError, match=r"action is 9; this world has the actions 0\.\.3"):
         gw.to_gymnasium(worlds.grid_world()).step(9)

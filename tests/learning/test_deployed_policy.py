@@ -125,7 +125,7 @@ class TestWhatIsDeployed:
         assert gw.solve(model).values[0] == pytest.approx(gw.solve(GRID).values[0], rel=0.1)
 
     def test_agents_without_a_model_say_so(self) -> None:
-        with pytest.raises(SettingError, match="q-learning learns no table of transitions"):
+        with pytest.raises(SettingError, match="q-learning does not learn transitions"):
             run_of("q-learning").model()
 
     def test_states_that_never_appeared_are_left_out(self) -> None:

@@ -1,4 +1,4 @@
-"""Gymnasium environments and similar objects: how one becomes a world to learn in, and a world an environment.
+"""Gymnasium environments and similar objects: turning one into a world to learn in, and a world into an environment.
 
 Importing this package registers the built-in worlds with Gymnasium, so ``gymnasium.make("goalward/GridWorld-v0")``
 finds them afterwards; ``gymnasium.make("goalward.environments:goalward/GridWorld-v0")`` does both.

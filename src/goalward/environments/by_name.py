@@ -26,7 +26,7 @@ def environment_class(id: str) -> Any:
 
 
 def spec_of(id: str) -> Any:
-    """Return what Gymnasium knows about an id; raises UnknownNameError with the nearest id if that is nothing."""
+    """Return Gymnasium's spec of an id; raises UnknownNameError with the nearest id if there is none."""
     module, _, name = id.rpartition(":")
     try:
         gymnasium = import_module("gymnasium")

@@ -1,4 +1,4 @@
-"""An environment as a world: what an agent may know of it, and what its steps mean.
+"""An environment as a world: what an agent may know about it, and what its steps mean.
 
 An environment has ``reset(seed=...) -> (observation, info)`` and ``step(action) -> (observation, reward, terminated,
 truncated, info)``, as in Gymnasium. What the outermost wrapper returns is what is learnt. `goalward.acting.encoding`
@@ -118,7 +118,7 @@ class Environment(World[Task, Plan]):
         self.encoding = deepcopy(self.numbered)
 
     def survey(self, give_up_cost: float | None) -> Task:
-        """Return what an agent may know of an environment without a model."""
+        """Return what an agent may know about an environment without a model."""
         environment, encoding = self.environment, self.numbered
         costs = np.full((encoding.states, encoding.actions), np.nan if self.cost.fixed is None else self.cost.fixed)
         if has_table(environment, encoding):
@@ -205,7 +205,7 @@ class EnvironmentSimulator:
         if stated != stated and not self.low <= cost <= self.high:  # the cost is unknown, which is NaN
             raise CostError(
                 f"action {outcome.action} in state {outcome.state!r} cost {cost:g}, and cost_range is {self.low:g} to"
-                f" {self.high:g}; pass a wider one, or none"
+                f" {self.high:g}; pass a wider range, or none"
             )
         if reached or cut:
             self.reset()
@@ -227,8 +227,8 @@ class EnvironmentSimulator:
         if self.patience < 0:
             raise EndlessRunError(
                 f"{name_of(self.environment)} has not reached the goal in {PATIENCE:,} steps; the goal is"
-                f" {self.world.goal}: choose another rule with Environment(environment, goal=...), make a time"
-                " limit longer, or pass max_steps=..., which ends the run"
+                f" {self.world.goal}: choose another rule with Environment(environment, goal=...), extend the time"
+                " limit, or pass max_steps=..., which ends the run"
             )
 
     def refuse_end(self, outcome: Outcome) -> None:
@@ -247,7 +247,7 @@ class FirstEpisodes:
         self.always_reached, self.always_rewarded = True, world.counts_steps
 
     def show_goal(self, outcome: Outcome, reached: bool, over: bool) -> bool:
-        """Return whether the task has a goal, as far as the steps show; raises SettingError if they show none."""
+        """Return whether the steps have shown a goal; raises SettingError if they show that there is none."""
         self.always_reached = self.always_reached and reached and not outcome.terminated
         self.always_rewarded = self.always_rewarded and outcome.gain > 0.0
         self.left -= reached or over
@@ -257,7 +257,7 @@ class FirstEpisodes:
         if self.always_reached:
             raise SettingError(
                 f"each of the first {FIRST_EPISODES} steps of {name} reached the goal, {goal}, although the episode"
-                ' went on; pass a rule that holds where the task is done, goal=lambda step: step.info["is_success"]'
+                ' went on; pass a rule that holds only once the task is done, goal=lambda step: step.info["is_success"]'
             )
         if self.always_rewarded:
             raise SettingError(

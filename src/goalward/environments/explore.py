@@ -161,7 +161,7 @@ class Explorer:
         if len(self.places) > self.max_states:
             raise SettingError(
                 f"{name_of(self.env)} has more than {self.max_states:,} states; pass a larger max_states=, or a key="
-                " that tells fewer apart"
+                " that distinguishes fewer"
             )
         return state
 
@@ -202,7 +202,7 @@ class Explorer:
         return restrict_actions(model, model.available & (np.array(texts) != ENDED)[:, np.newaxis])
 
     def attempt(self, state: int, action: int, keep: bool = True) -> tuple[Hashable, float]:
-        """Go to a state and play an action, with new seeds of all generators; keep where it leads to, or not."""
+        """Go to a state and play an action, with all generators reseeded; with `keep`, save the next state."""
         snapshot, observation = self.places[state]
         self.snapshots.restore(snapshot)
         for layer in self.snapshots.layers:

@@ -63,7 +63,7 @@ class Outcome(NamedTuple):
 
 
 class GoalRule(NamedTuple):
-    """Which steps reach the goal, and the same in words."""
+    """Which steps reach the goal, and a description of them in words."""
 
     reached: Callable[[Outcome], object]
     text: str
@@ -100,7 +100,7 @@ ENDS = GoalRule(lambda outcome: outcome.terminated, "every end of an episode")
 
 
 def goal_rule(rule: object, environment: Any) -> GoalRule:
-    """Return the rule that names the goal; without one, that of an environment whose goal is known."""
+    """Return the rule for the goal; if it is None, that of an environment whose goal is known."""
     if rule is None and (preset := known_goal(environment)) is not None:
         return preset
     if rule is None:
@@ -134,7 +134,7 @@ def cost_rule(rule: object) -> CostRule:
 
 
 def known_goal(environment: Any) -> GoalRule | None:
-    """Return the goal of an environment that is known here, or that has no spaces; None for any other."""
+    """Return the goal of an environment that this module knows or that has no spaces; None for any other."""
     bare = getattr(environment, "unwrapped", environment)
     name = type(bare).__name__
     if name == "FrozenLakeEnv":
@@ -157,7 +157,7 @@ def name_of(environment: Any) -> str:
 
 
 def changing_wrapper(environment: Any) -> str | None:
-    """Return the outermost wrapper's name that may change observations, actions, rewards or ends, or None."""
+    """Return the name of the outermost wrapper that may change observations, actions, rewards or ends, or None."""
     return next((type(layer).__name__ for layer in wrappers(environment) if not is_passive(layer)), None)
 
 

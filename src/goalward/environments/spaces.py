@@ -50,7 +50,7 @@ def first_observation(environment: Any, **seed: int) -> Any:
 
 
 def checked_step(environment: Any, result: Any) -> tuple[Any, Any, Any, Any, Any]:
-    """Return what ``step`` returned; raises SettingError unless that is what Gymnasium's `step` returns."""
+    """Return the result of ``step``; raises SettingError unless it has the form that Gymnasium requires."""
     if isinstance(result, tuple | list) and len(result) == 5:
         return result  # type: ignore[return-value]
     raise SettingError(
@@ -67,8 +67,8 @@ def encoding_of(
 ) -> Encoding:
     """Return how the observations and actions of an environment are numbered.
 
-    `sizes` are the states and actions of a model. Observations without a space are then these states, and a Discrete
-    space may have more values than these states, of which the goal is one.
+    `sizes` are the numbers of states and actions of a model. Then observations without a space are these states, and
+    a Discrete space may have additional values, such as the goal.
     """
     name, space = name_of(environment), getattr(environment, "observation_space", None)
     observations = None
@@ -79,7 +79,7 @@ def encoding_of(
         if observations is not None and size(observations) > MOST_STATES:
             raise SettingError(
                 f"the observations of {name} take {size(observations):,} values; tables of more than {MOST_STATES:,}"
-                " states cannot be learnt: if far fewer appear, number these by key=lambda observation:"
+                " states cannot be learnt: if far fewer appear, number only those with key=lambda observation:"
                 " str(observation), or combine values by another function"
             )
     if key is None and sizes is not None and (space is None or type(space).__name__ == "Discrete"):
@@ -94,7 +94,7 @@ def encoding_of(
 
 
 def actions_of(environment: Any, actions: int | None) -> Space:
-    """Return the action space of an environment; without one, as many actions as a model has."""
+    """Return the action space of an environment; if it has none, one with the actions of its model."""
     name, space = name_of(environment), getattr(environment, "action_space", actions)
     if space is None:
         raise SettingError(
@@ -111,7 +111,7 @@ def actions_of(environment: Any, actions: int | None) -> Space:
 
 
 def space_of(space: Any) -> Space | None:
-    """Return a finite Gymnasium space as `Encoding` describes it, an integer as that many values; None for others."""
+    """Return a finite Gymnasium space, or a number of values, as `Encoding` describes it; None for other spaces."""
     kind = type(space).__name__
     if kind == "int":
         return {"kind": "discrete", "n": space, "start": 0}

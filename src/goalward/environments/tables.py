@@ -1,4 +1,4 @@
-"""Models from Gymnasium environments that show their table of transitions.
+"""Models from Gymnasium environments that expose their table of transitions.
 
 FrozenLake, CliffWalking, Taxi and environments like them hold a table ``env.unwrapped.P[s][a]``, a list of
 ``(probability, next state, reward, terminated)``. `from_gymnasium` turns it into an `SSP`:
@@ -34,7 +34,7 @@ from goalward.ssp.model import SSP
 
 
 def from_gymnasium(env: Any, *, goal: Any = None, cost: Any = None) -> SSP:
-    """Make a model of an environment that shows its table of transitions.
+    """Make a model of an environment that exposes its table of transitions.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def to_gymnasium(ssp: SSP) -> Any:
 
 
 def has_table(environment: Any, encoding: Encoding) -> bool:
-    """Return whether an environment shows its table of transitions, and no wrapper or key may change what it says."""
+    """Return whether an environment exposes its table of transitions and no wrapper or key may change its meaning."""
     bare = getattr(environment, "unwrapped", environment)
     hidden = changing_wrapper(environment) or encoding.needs_key or getattr(bare, "fickle_passenger", False)
     return hasattr(bare, "P") and not hidden
@@ -98,7 +98,7 @@ def start_states(environment: Any, encoding: Encoding, resets: int) -> list[int]
 
 
 def start_probabilities(environment: Any) -> Floats | None:
-    """Return the probability of each first state; None if the environment does not tell."""
+    """Return the probability of each first state; None if the environment does not provide them."""
     starts = getattr(getattr(environment, "unwrapped", environment), "initial_state_distrib", None)
     probabilities = np.zeros(0) if starts is None else np.array(starts, dtype=np.float64)
     return np.asarray(probabilities / probabilities.sum()) if probabilities.sum() > 0.0 else None
@@ -116,7 +116,7 @@ def read_table(environment: Any) -> Table:
     """Read the table of an environment; raises an error that says what is wrong with it."""
     name, bare = name_of(environment), environment.unwrapped
     if getattr(bare, "fickle_passenger", False):
-        raise SettingError(f"the table of {name} leaves its fickle passenger out; learn through its steps instead")
+        raise SettingError(f"the table of {name} omits its fickle passenger; learn through its steps instead")
     rows = getattr(bare, "P", None)
     if rows is None:
         raise SettingError(
@@ -137,14 +137,14 @@ def read_table(environment: Any) -> Table:
                     entries.append((float(probability), outcome))
         except (KeyError, IndexError, TypeError, ValueError):
             raise ShapeError(
-                f"the table of {name} at state {state}, action {action} is no list of (probability, next state,"
+                f"the table of {name} at state {state}, action {action} is not a list of (probability, next state,"
                 f" reward, terminated) with states 0..{S - 1}"
             ) from None
     return Table(S, A, entries)
 
 
 def costs_of(table: Table, cost: CostRule, ignored: Collection[int] = ()) -> Floats:
-    """Return ``costs[s, a]``, the mean cost of each pair, infinity where it is not available or the state ignored."""
+    """Return ``costs[s, a]``, the mean cost of each pair, infinity if it is unavailable or its state is ignored."""
     mass, paid = np.zeros((2, table.states, table.actions))
     for probability, outcome in table.entries:
         if outcome.state not in ignored:
@@ -209,7 +209,7 @@ def table_model(environment: Any, goal: GoalRule, cost: CostRule) -> SSP:
 
 
 def layout_of(bare: Any, states: list[int], goals: list[int], added: list[str]) -> GridLayout | None:
-    """Return where the states of the environments that are grids lie; `added` are further states of the model."""
+    """Return where the states of a grid environment lie; `added` are further states of the model."""
     name = type(bare).__name__
     if name == "TaxiEnv" and added == ["start"] and not goals:
         return taxi_layout(bare)

@@ -68,7 +68,7 @@ class WorldEnv(gymnasium.Env[Any, Any]):
     def step(self, action: int) -> tuple[int, float, bool, bool, dict[str, Any]]:
         ssp = self.ssp
         if not 0 <= action < ssp.actions:
-            raise PolicyError(f"action is {action!r}; this world has 0..{ssp.actions - 1}")
+            raise PolicyError(f"action is {action!r}; this world has the actions 0..{ssp.actions - 1}")
         cost = 0.0
         if self.state != ssp.goal:
             cost = self._costs[self.state][action]

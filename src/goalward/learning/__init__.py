@@ -1,1 +1,1 @@
-"""Learning: an agent plans, the loop acts, the run records."""
+"""Learning: an agent plans, the loop acts, and the run records the results."""

@@ -32,7 +32,7 @@ WRONG = (GoalwardError, LookupError, TypeError, ValueError, AttributeError, Arit
 
 
 class Checkpoint:
-    """The checkpoint of one run: which run it is, and when it is saved next.
+    """The checkpoint of one run: which run it belongs to, and when the next save is due.
 
     `saved` is the content of the file at the start, or None. `before_plan` is the state of the agent before it plans,
     which is saved if planning is interrupted.
@@ -65,7 +65,7 @@ class Checkpoint:
         return learner
 
     def restore(self, loop: Loop) -> None:
-        """Bring a run that is at its start to where the saved one was."""
+        """Restore the saved position in a run that has not made a step."""
         saved = self.saved
         if saved is None:
             return
@@ -91,7 +91,7 @@ class Checkpoint:
         return FileError(f"{self.path}: the run cannot be resumed ({error}); remove the file to start from scratch")
 
     def save(self, loop: Loop, plan_ended: int) -> None:
-        """Write the run as it is between two chunks."""
+        """Save the run as it is between two chunks."""
         agent: Learner = loop.agent
         tree = {
             "run": self.run,
@@ -106,7 +106,7 @@ class Checkpoint:
 
 
 def run_of(agent: Learner, model: SSP | None, episodes: int, seed: int, resumes: bool) -> dict[str, Any]:
-    """Return which run a checkpoint belongs to; a run that resumes depends on what the agent had learnt before."""
+    """Return what identifies the run of a checkpoint; if the agent resumes, this includes what it had learnt before."""
     return {
         "agent": agent.name,
         "settings": json.dumps(agent.settings(), sort_keys=True, default=str),

@@ -1,4 +1,4 @@
-"""What comes out of learning: a policy that acts on observations, can be saved, and can be tried in a world.
+"""The result of learning: a policy that acts on observations, can be saved, and can be evaluated in a world.
 
 ``run.policy`` is what to deploy: the best that the agent knows, without exploration. It takes what the environment
 emits and returns what the environment takes, or None to give up, which means: reset the environment. A saved policy is
@@ -162,7 +162,7 @@ class FrozenPolicy(ABC):
     @classmethod
     @abstractmethod
     def from_state(cls, state: dict[str, Any], key: Callable[[Any], Any] | None) -> Self:
-        """Return the policy of `to_state`, checked; raises a GoalwardError, ValueError, TypeError or LookupError."""
+        """Return the policy that `to_state` saved; raises a GoalwardError, ValueError, TypeError or LookupError."""
 
     def save(self, path: str | Path) -> None:
         """Write the policy to the file `path`, which `load_policy` reads."""
@@ -252,7 +252,7 @@ class LearntPolicy(FrozenPolicy):
 
     @classmethod
     def of(cls, agent: Agent, table: NDArray[Any]) -> LearntPolicy:
-        """Return a table of an agent as a policy, with the fallback where the agent never acted."""
+        """Return an agent's table as a policy, with the fallback in states where the agent never acted."""
         task, encoding, visits = agent.task, copy.deepcopy(agent.task.encoding), agent.pair_visits()
         give_up = encoding.actions if encoding is not None and encoding.give_up else task.give_up
         model = agent.mean_model()
@@ -295,7 +295,7 @@ class LearntPolicy(FrozenPolicy):
         return int(observation)
 
     def plan(self, world: World[Any, Any]) -> Plan:
-        """Return the table as a plan that lasts, and give the world the numbering of the policy."""
+        """Return the table as a plan without stop conditions, and give the world the numbering of the policy."""
         task = world.task(1)
         if not isinstance(task, Task) or task.costs.shape != (len(self.visited), self.actions):
             raise SettingError(
@@ -320,7 +320,7 @@ class LearntPolicy(FrozenPolicy):
             raise ValueError(f"give_up must be the last action, {A - 1}, or nothing")
         encoding = None if state["encoding"] is None else Encoding.from_state(state["encoding"], key)
         if encoding is not None and (encoding.states > len(visited) or encoding.actions + encoding.give_up != A):
-            raise ValueError("the encoding is of other states and actions than the table")
+            raise ValueError("the encoding and the table differ in their states or actions")
         if encoding is not None and encoding.needs_key and key is None:
             raise SettingError("observations were numbered by a function; pass it: load_policy(path, key=function)")
         if encoding is not None:  # raises an error if it cannot be used or saved

@@ -25,7 +25,7 @@ LIMIT = "end the run after some steps: max_steps=100_000, or --max-steps 100000"
 
 
 def check_end(ssp: SSP, agent: Learner, limited: bool) -> None:
-    """Raise EndlessRunError if a run might never end, UnreachableGoalError if none can end well."""
+    """Raise EndlessRunError if a run might never end, UnreachableGoalError if none can reach the goal."""
     distance, _, _ = sure_states(ssp, ssp.available)
     dead = distance < 0
     if dead[ssp.initial_state]:

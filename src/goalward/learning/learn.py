@@ -250,7 +250,7 @@ class Loop:
         )
 
     def epoch(self) -> int:
-        """Make a plan, or take the one in progress, follow it to its end and learn; return what ended it."""
+        """Follow the plan in progress, or a new one, until it ends, and learn; return what ended it."""
         agent, stage, ledger, observer, file = self.agent, self.stage, self.ledger, self.observer, self.checkpoint
         if self.plan is None and not self.plan_ended:
             self.plan = self.make_plan()
@@ -339,7 +339,7 @@ def join(pieces: list[Steps]) -> Steps:
 
 
 def as_world(world: Any, continuous: bool = False) -> World[Any, Any]:
-    """Return a world; a model is wrapped, and so is an environment, for an agent of the given kind."""
+    """Return an object as a world; models and environments are wrapped for an agent of the given kind."""
     if isinstance(world, World):
         return world
     if isinstance(world, SSP):

@@ -1,4 +1,4 @@
-"""What a run records while it goes on: one entry for each episode, one for each epoch."""
+"""What a run records in progress: one entry for each episode and one for each epoch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNKNOWN.flags.writeable = False
 
 
 class Ledger:
-    """Adds up what each episode cost and what each epoch was, in the order in which it happened.
+    """Adds up the cost of each episode and records each epoch, in order.
 
     `gaps` are the optimality gaps ``[S, A]``; None if the true model is not known.
     """
@@ -76,7 +76,7 @@ class Ledger:
 
     @property
     def has_open_episode(self) -> bool:
-        """Whether the last episode has steps and is not over."""
+        """Whether the last episode has steps and has not ended."""
         over = self.episodes_over
         return over < len(self.steps) and bool(self.steps[over] > 0)
 
@@ -125,7 +125,7 @@ def add_steps(
     states: Int64s, actions: Int64s, paid: Floats, at_goal: Bools, gap_table: Floats,
     episode: Int64s, costs: Floats, gaps: Floats, steps: Int64s, reached: Bools,
 ) -> None:  # fmt: skip
-    """Add steps to their episodes, one by one, so that the sums do not depend on how the steps were cut."""
+    """Add steps to their episodes, one by one, so that the sums do not depend on how the steps were divided."""
     k = episode[0]
     for i in range(len(states)):
         costs[k] += paid[i]

@@ -52,7 +52,7 @@ def optimum(ssp: SSP) -> Optimum:
         if not solution.width <= WORST_TOLERANCE:
             raise PrecisionError(
                 f"the world's optimal values are proved to a relative {solution.width:.1e} only; regret is measured"
-                f" against values known to {WORST_TOLERANCE:g}: use costs and probabilities that are less far apart",
+                f" against values known to {WORST_TOLERANCE:g}: use costs and probabilities of similar size",
                 solution,
             ) from None
     Q, V = action_values(ssp, solution.values), np.broadcast_to(solution.values[:, np.newaxis], ssp.costs.shape)

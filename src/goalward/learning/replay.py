@@ -45,7 +45,7 @@ Look = tuple[Bools, Floats | None, Floats | None, SSP | None]
 
 @dataclass(eq=False)
 class Frame:
-    """One epoch, or one look at an agent without plans.
+    """One epoch, or one snapshot of an agent without plans.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ class Recorder:
         self.stride = 1
 
     def begin(self, agent: Learner, task: Task, gaps: Floats | None, optimal_value: float) -> None:
-        """Begin a run; the optimum is None and NaN if the true model is not known."""
+        """Begin a run; `gaps` is None and `optimal_value` NaN if the true model is not known."""
         self.agent, self.task, self.optimal_value = agent, task, optimal_value
         self.online = agent if isinstance(agent, OnlineAgent) else None
         self.gap_table = np.full(task.costs.shape, np.nan) if gaps is None else gaps
@@ -167,7 +167,7 @@ class Recorder:
         self.open = Frame(self.epoch, self.total_steps, self.episodes, *look)
 
     def room(self) -> int:
-        """Return after how many steps to call again; an agent without plans is looked at now."""
+        """Return after how many steps to call again; take a snapshot of an agent without plans."""
         if self.online is None and self.steady is None:
             return NEVER
         if self.online is not None and self.online.current_plan() is not None:
@@ -181,7 +181,7 @@ class Recorder:
         return max(1, int(self.total_steps * GROWTH))
 
     def enter(self, chunk: Chunk, state: int) -> None:
-        """Take the steps that were made, and the state of the agent now; the arrays are reused afterwards."""
+        """Record the steps of a chunk and the agent's current state; the arrays are reused afterwards."""
         steps = chunk.steps
         if not len(steps.states):
             return
@@ -209,7 +209,7 @@ class Recorder:
             self.close(int(flags), state)
 
     def close(self, ended: int, state: int) -> None:
-        """End the epoch for these reasons, a sum of `Ended` flags, with the agent in this state."""
+        """End the epoch in `state`; `ended` is a sum of `Ended` flags."""
         if self.open is None:  # that of an online agent ended with the last step
             return
         pair = -1
@@ -241,7 +241,7 @@ class Recorder:
                 self.keep(other)
 
     def keep(self, frame: Frame) -> None:
-        """Keep a frame by the rule of thinning, or add what it saw to the frame before it; the first is kept."""
+        """Keep a frame if the thinning rule says so, or merge it into the one before it; the first is always kept."""
         if frame.epoch == self.first_goal or frame.epoch < self.limit // 4 or frame.epoch % self.stride == 0:
             self.frames.append(frame)
         else:
@@ -266,7 +266,7 @@ class Recorder:
 
 
 def look_at_plan(agent: Learner, plan: Plan) -> Look:
-    """Return what a plan plays, unequal probabilities, its values and its model."""
+    """Return a plan's actions, its probabilities if they are unequal, its values and its model."""
     assert not isinstance(plan.policy, Policy)
     policy = np.asarray(plan.policy)
     shares = None
@@ -283,7 +283,7 @@ def look_at_plan(agent: Learner, plan: Plan) -> Look:
 
 
 def look_at_agent(agent: OnlineAgent) -> Look:
-    """Return what an agent without plans would do now, over evenly spread chances, and what it expects."""
+    """Return what an agent without plans would play now, for evenly spaced chances, and its values."""
     agent = copy.deepcopy(agent)  # in case that choosing leaves a trace
     S, A = agent.task.costs.shape
     chances = (np.arange(A) + 0.5) / A

@@ -1,4 +1,4 @@
-"""What a run leaves behind: costs, steps and regret of every episode, and its epochs.
+"""The record of a run: costs, steps and regret of every episode, and its epochs.
 
 `goalward.studies.run_file` stores the episodes of a run; single steps and epochs are not stored.
 """
@@ -136,7 +136,7 @@ class Run:
         """
         model = self.agent.mean_model()
         if model is None or not isinstance(self.agent, Agent):
-            raise SettingError(f"{self.agent.name} learns no table of transitions; use an agent that does: psrl")
+            raise SettingError(f"{self.agent.name} does not learn transitions; use an agent that does: psrl")
         if self.agent.task.encoding is not None:
             return seen_states(model, self.agent.pair_visits(), self.agent.task.encoding)
         labels = ("state_names", "action_names", "layout")
@@ -154,7 +154,7 @@ class Run:
 
     @property
     def truncated(self) -> bool:
-        """Whether any episode that was asked for did not end at the goal."""
+        """Whether any requested episode did not end at the goal."""
         return len(self.reached) < self.episodes or not bool(self.reached.all())
 
     @property
@@ -214,7 +214,7 @@ class Run:
 
 
 def seen_states(model: SSP, visits: Int64s | None, encoding: Encoding) -> SSP:
-    """Return a model on the states that were visited or can follow those, renumbered, with the names of a world."""
+    """Return a model on the visited states and their successors, renumbered, with the names of a world."""
     rows = np.repeat(np.arange(model.states), np.diff(model.indptr[:: model.actions]))
     kept = np.append(model.available.any(axis=1) if visits is None else visits.any(axis=1), True)
     kept[model.initial_state] = True
