@@ -53,7 +53,7 @@ def test_where_the_studies_are(monkeypatch, tmp_path):
     with pytest.raises(UnknownNameError, match="did you mean 'growth'"):
         find_study("grwth")
     monkeypatch.setattr(shipped, "__file__", str(tmp_path / "a" / "b" / "goalward" / "studies" / "study.py"))
-    with pytest.raises(FileError, match="the studies of goalward are not installed"):
+    with pytest.raises(FileError, match="the studies shipped with goalward are not installed"):
         shipped_folder()
 
 

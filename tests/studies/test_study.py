@@ -313,7 +313,7 @@ def test_wrong_values_in_a_dict_are_found_by_check():
     document = DOCUMENT | {"agents": [{"agent": "psrl", "settings": {"max_rejections": -1}}]}
     with pytest.raises(SettingError, match=r"study small: agents\[0\]\.settings: max_rejections is -1"):
         Study.from_dict(document).check()
-    with pytest.raises(SettingError, match="a study is a dict such as a TOML file gives; this is 3"):
+    with pytest.raises(SettingError, match="a study must be a dict with the keys of its TOML file; this is 3"):
         Study.from_dict(3)
 
 

@@ -44,14 +44,14 @@ def common(
         bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show the traceback of an error. Works before and after the verb.")
+        bool, typer.Option("--debug", help="Show the traceback of an error. Works before and after the command.")
     ] = False,
 ) -> None:
     """Declare the options that all verbs share; `main` reads ``--debug``."""
 
 
 def given_options(**options: Any) -> dict[str, Any]:
-    """Return the options that are given."""
+    """Return the options that are set: neither None nor empty."""
     return {name: value for name, value in options.items() if value not in (None, [])}
 
 
@@ -63,7 +63,7 @@ def one_line(text: str, longest: int = 1_500) -> str:
 
 
 def say(*lines: str, format: str = "text") -> None:
-    """Print some lines, to stderr if the answer is not text."""
+    """Print some lines, to stderr if the output format is not text."""
     typer.echo(visible("\n".join(lines), keep=" \n"), err=format != "text")
 
 

@@ -51,10 +51,10 @@ def learn(
     from goalward.signals import received, stop_requests
 
     if resume is not None and (agent is not None or agent_settings):
-        raise SettingError("--resume brings its agent with it; leave --agent and --agent-set out")
+        raise SettingError("--resume restores the agent and its settings; leave --agent and --agent-set out")
     own = next((text for text in [agent or "", *(agent_settings or [])] if ".py:" in text), None)
     if save is not None and own is not None:
-        raise SettingError(f"--save works only for goalward's own agents and priors, and {own} is a file; leave it out")
+        raise SettingError(f"--save works only for goalward's own agents and priors; {own} is a file; leave it out")
     # What cannot be written is refused before the run.
     for path, what in ((save, "agent"), (save_policy, "policy")):
         if path is not None:
@@ -85,7 +85,7 @@ def watch(
     settings: options.Settings = None,
     agent: options.AgentName = None,
     agent_settings: options.AgentSettings = None,
-    rival: Annotated[str | None, typer.Option(help="Another algorithm beside it, with the same seed.")] = None,
+    rival: Annotated[str | None, typer.Option(help="A second algorithm to show, with the same seed.")] = None,
     rival_settings: Annotated[
         list[str] | None, typer.Option("--rival-set", metavar="NAME=VALUE", help="A setting of the rival. Repeatable.")
     ] = None,
@@ -169,12 +169,12 @@ class SingleRun(NamedTuple):
 
 
 def defaults(world: AnyWorld) -> tuple[str, int]:
-    """Return the agent that learns in a world if none is named, and for how many episodes."""
+    """Return the default agent and number of episodes for a world."""
     return ("continuous-psrl", 20) if getattr(world, "continuous", False) else ("psrl", 1000)
 
 
 def load_shown(name: str, settings: Sequence[str], **rules: Any) -> AnyWorld:
-    """Return a world to look at: its model, which environments with a table of transitions have, or itself."""
+    """Return a world to show: its model (environments with a table of transitions have one), or the world itself."""
     from goalward import worlds
 
     try:

@@ -70,7 +70,7 @@ StudyName = Annotated[
     str | None,
     typer.Option("--study", metavar="NAME[/DESIGN]", help="Which study or design.  [default: the one run last]"),
 ]
-Workers = Annotated[int | None, typer.Option(help="Number of processes; 1 means only this one.  [default: one a core]")]
+Workers = Annotated[int | None, typer.Option(help="Number of processes; 1 is only this one.  [default: one per core]")]
 DaskAddress = Annotated[str | None, typer.Option("--dask", metavar="ADDRESS", help="A Dask cluster: tcp://host:8786.")]
 Level = Annotated[float, typer.Option(help="The confidence level of the intervals.")]
 Format = Annotated[

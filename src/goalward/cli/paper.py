@@ -1,4 +1,4 @@
-"""The verbs about the paper: reproduce its figures, test its claims, measure runs against its theory, hold an arena."""
+"""The verbs about the paper: reproduce its figures, test its claims, compare runs with its theory, run the arena."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from goalward.table import Table
 @app.command()
 def reproduce(
     regime: Annotated[str, typer.Option(help="theory: confidence widths as proved. tuned: scaled down.")] = "theory",
-    instances: Annotated[bool, typer.Option("--instances", help="Random instances of RandomMDP instead.")] = False,
+    instances: Annotated[bool, typer.Option("--instances", help="Use random instances of RandomMDP instead.")] = False,
     episodes: Annotated[int | None, typer.Option(help="Episodes of each run.  [default: 10,000]")] = None,
     runs: Annotated[int | None, typer.Option(help="Runs of each agent in each world.  [default: 10]")] = None,
     out: Annotated[Path | None, typer.Option(help="The results folder.  [default: results/paper-REGIME]")] = None,
@@ -96,7 +96,7 @@ def arena(
     dask: options.DaskAddress = None,
     format: options.Format = "text",
 ) -> None:
-    """Let agents meet in many worlds, and compare their regret.
+    """Run agents in many worlds, and compare their regret.
 
     Those that pay less than twice the regret of PSRL-SSP then play ten times as many episodes, which shows runs that
     stick.

@@ -38,12 +38,12 @@ def run(
     dask: options.DaskAddress = None,
     shard: Annotated[str | None, typer.Option(metavar="I/N", help="Only part I of N, as in a job array: 3/16.")] = None,
     only: Annotated[
-        list[str] | None, typer.Option(metavar="KIND=NAME", help="Only some: agent=psrl, world='grid*'. Repeatable.")
+        list[str] | None, typer.Option(metavar="KIND=NAME", help="Some runs: agent=psrl, world='grid*'. Repeatable.")
     ] = None,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Longer runs count as failed.")] = None,
     memory_limit: Annotated[int | None, typer.Option(metavar="MB", help="Larger runs count as failed.")] = None,
-    retries: Annotated[int, typer.Option(help="How often to try a run again that fails.")] = 0,
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Also try runs that failed before.")] = False,
+    retries: Annotated[int, typer.Option(help="How often to retry a run that fails.")] = 0,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Also retry runs that failed before.")] = False,
     tag: Annotated[
         list[str] | None, typer.Option(metavar="TEXT", help="Keep a text with the study; export shows it. Repeatable.")
     ] = None,
@@ -79,7 +79,7 @@ def run(
 
 
 def make_runs(study: Study, folder: Path, workers: int | None, wanted: Options) -> tuple[Report, list[Table]]:
-    """Make the runs of a study that are missing in a folder; return what became of them."""
+    """Carry out the runs of a study that are missing in a folder; return the report and its tables."""
     from goalward.studies.runner import run_study, study_progress
     from goalward.studies.store import Store
 
@@ -155,7 +155,7 @@ def status(
 
 
 def working_notes(present: Sequence[dict[str, Any]]) -> list[str]:
-    """Say which processes make runs in a folder now, and which of them may have been killed."""
+    """Return notes on the processes that are making runs in a folder, and on those that may have been killed."""
     from goalward.studies.presence import LATE_SECONDS
 
     late = [facts for facts in present if facts["age"] > LATE_SECONDS]
@@ -175,7 +175,7 @@ def working_notes(present: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def prune_folder(store: Store, yes: bool, format: str) -> None:
-    """Delete what belongs to no study, after a question unless `yes`."""
+    """Delete runs that belong to no study; ask first unless `yes`."""
     from goalward.studies.status import unused_files
 
     unused = unused_files(store)
@@ -209,15 +209,15 @@ def summary(
     folder: options.Folder,
     study: options.StudyName = None,
     level: options.Level = 0.95,
-    interval: Annotated[str, typer.Option(help="t: means. median: medians, whose intervals hold for any runs.")] = "t",
+    interval: Annotated[str, typer.Option(help="t: means. median: medians, for any distribution.")] = "t",
     compare: Annotated[
         tuple[str, str] | None, typer.Option(metavar="A B", help="Compare two agents run by run instead.")
     ] = None,
     measure: Annotated[
-        str, typer.Option(help="With --compare: gap_regret, which varies less, regret, or cost.")
+        str, typer.Option(help="With --compare: gap_regret (varies least), regret or cost.")
     ] = "gap_regret",
     reference: Annotated[
-        bool, typer.Option("--reference", help="Also divide the gap regret by a heuristic scale, not a bound.")
+        bool, typer.Option("--reference", help="Also divide the gap regret by a scale: a heuristic, not a bound.")
     ] = False,
     out: options.TableFile = None,
     format: options.Format = "text",
@@ -232,7 +232,7 @@ def summary(
     checked_measure(measure)
     results = read_results(folder, study, ["gap_regret"])
     if compare and reference:
-        raise SettingError("--reference is of the summary; leave it out with --compare")
+        raise SettingError("--reference and --compare exclude each other; leave one of them out")
     if compare:
         tables = [comparison_table(results, *compare, measure, level, interval)]
     else:
@@ -305,7 +305,7 @@ def export(
     folder: options.Folder,
     study: options.StudyName = None,
     absent: Annotated[bool, typer.Option("--all", help="Also list runs that are missing, failed or damaged.")] = False,
-    visits: Annotated[bool, typer.Option("--visits", help="Make all runs again and count visits of pairs.")] = False,
+    visits: Annotated[bool, typer.Option("--visits", help="Repeat all runs and count visits of pairs.")] = False,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a file: .csv, .parquet, .json, ...")] = None,
     format: options.Format = "csv",
 ) -> None:
@@ -359,7 +359,7 @@ def next_step(status: Status) -> str:
 
 
 def report_tables(report: Report, folder: Path) -> list[Table]:
-    """Return what became of running a study."""
+    """Return the report on a study as tables."""
     nothing = "no run was made" if report.stopped or report.failures else "nothing to do"
     made = f"{plural(report.done, 'run')} made in {duration(report.seconds)}" if report.done else nothing
     stored = report.stored + report.done
@@ -379,7 +379,7 @@ def report_tables(report: Report, folder: Path) -> list[Table]:
 
 
 def problem_tables(failures: Sequence[Failure], damaged: Sequence[tuple[Path, str]]) -> list[Table]:
-    """Return the runs that failed and the files that are damaged; people see the first of each."""
+    """Return the failed runs and the damaged files as tables; in text, only the first of each are shown."""
     tables = []
     if failures:
         rows = [

@@ -1,4 +1,4 @@
-"""The verbs that say what there is: list worlds, agents and more; describe and solve one world or model file."""
+"""The verbs that describe things: list worlds, agents and more; describe and solve one world or model file."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def solve(
     start: options.Start = None,
     cost: options.Cost = None,
     give_up_cost: options.GiveUpCost = None,
-    goal_first: Annotated[bool, typer.Option("--goal-first", help="Maximise the chance of the goal first.")] = False,
+    goal_first: Annotated[bool, typer.Option("--goal-first", help="Maximise the goal probability first.")] = False,
     tolerance: Annotated[float, typer.Option(help="The relative distance between the proved bounds.")] = 1e-6,
     limit: Annotated[int | None, typer.Option(help="How many states to print.  [default: 20; csv, json: all]")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write values and policy as .csv.")] = None,

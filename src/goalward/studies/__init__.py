@@ -1,1 +1,1 @@
-"""Studies: a file that says what to run, the runs it means, the workers that carry them out, and the results folder."""
+"""Studies: a file that says what to run, the runs it defines, their workers, and the results folder."""

@@ -1,4 +1,4 @@
-"""What runs need beside their specification: the user's own Python files, and models from files.
+"""What runs need in addition to their specification: the user's own Python files, and models from files.
 
 They are sent to the workers, which need not see the files, and a results folder keeps them under ``attachments/``,
 named by their SHA-256 (`SSP.digest` for a model). So every stored run can be repeated from the folder alone. What is
@@ -35,7 +35,7 @@ class Attachments:
     folder: Path | None = None
 
     def model(self, digest: str) -> SSP:
-        """Return a model; raises FileError if it is missing or is another one than its name says."""
+        """Return a model; raises FileError if it is missing or does not match its digest."""
         if digest not in self.models:
             path = self.path(digest, "model", ".npz")
             try:
@@ -48,7 +48,7 @@ class Attachments:
         return self.models[digest]
 
     def file(self, digest: str) -> UserFile:
-        """Return a Python file; raises FileError if it is missing or is another one than its name says."""
+        """Return a Python file; raises FileError if it is missing or does not match its digest."""
         if digest not in self.files:
             path = self.path(digest, "Python file", ".py")
             file = UserFile(str(path), read_text(path, "it should be a Python file", follow=False))
@@ -74,7 +74,7 @@ class Attachments:
         )
 
     def remember(self, identity: Any) -> None:
-        """Make the Python files known that a part of a run's specification names."""
+        """Register the Python files that a part of a run's specification names."""
         for digest in digests_in(str(identity)):
             remember(self.file(digest))
 

@@ -1,4 +1,4 @@
-"""The runs that a complete study means.
+"""The runs that a complete study defines.
 
 A cell is one agent in one world for a number of episodes. Run r of a cell has a seed made of the study's seed, the
 world and r. All agents of a study share it, so they face the same random numbers and can be compared pair by pair.

@@ -1,4 +1,4 @@
-"""Which processes make runs in a results folder now, and which runs: files in ``active/``.
+"""Which processes are making runs in a results folder, and which runs: files in ``active/``.
 
 A process that makes runs writes its file before each batch, so that others make other ones, and a thread touches it now
 and then. The age of a file is counted from its last touch, by the clock of the file system, so clocks of machines may
@@ -39,7 +39,7 @@ class Presence:
         self.thread = threading.Thread(target=self.touch, name="goalward-presence", daemon=True)
 
     def claim(self, wanted: Iterable[str], making: Iterable[str] = (), workers: int = 0) -> set[str]:
-        """Announce the runs that this process is making, and those it wants to; return which of these others make.
+        """Announce the runs that this process makes and those it wants; return which of these others are making.
 
         A folder that cannot be written is found when a run is stored.
         """
@@ -58,7 +58,7 @@ class Presence:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes from claiming runs meanwhile."""
+        """Keep other processes from claiming runs inside the block."""
         self.folder.mkdir(exist_ok=True)
         lock, seen, since = self.folder / "lock", 0, time.monotonic()
         while True:
@@ -78,7 +78,7 @@ class Presence:
             lock.unlink(missing_ok=True)
 
     def touch(self) -> None:
-        """Show that the process lives, until it leaves."""
+        """Show that the process is alive, by touching its file until it leaves."""
         while not self.over.wait(TOUCH_SECONDS):
             with suppress(OSError):
                 os.utime(self.path)
@@ -98,12 +98,12 @@ class Presence:
 
 
 def active(results: Path) -> list[dict[str, Any]]:
-    """Return what the processes say that make runs in a results folder now: host, pid, workers, keys and age."""
+    """Return the host, pid, workers, keys and age of each process that is making runs in a results folder."""
     return present(results / "active", time.time())
 
 
 def present(folder: Path, now: float, name: str = "") -> list[dict[str, Any]]:
-    """Return what the processes say that are not gone and whose file begins with a name.
+    """Return the facts about each process that has not died and whose file name begins with `name`.
 
     "age" is the time since their last touch.
     """
@@ -119,7 +119,7 @@ def present(folder: Path, now: float, name: str = "") -> list[dict[str, Any]]:
 
 
 def has_died(facts: dict[str, Any]) -> bool:
-    """Return whether a process of this machine no longer runs; that of another machine is known by its age alone."""
+    """Return whether a process of this machine has ended; False for other machines, where only the age counts."""
     pid = facts.get("pid")
     if facts.get("host") != platform.node() or type(pid) is not int or not 0 < pid < 2**31:
         return False

@@ -1,4 +1,4 @@
-"""Stored runs carried out again: for what is not stored (steps, replays), and to check every bit.
+"""Stored runs carried out again, for data that is not stored (steps, replays) and to verify results bit by bit.
 
 A run is a pure function of its specification, so the repeated run is the same.
 """
@@ -30,7 +30,7 @@ CHANGED = "the run came out differently when it was carried out again; record it
 def rerun(
     spec: RunSpec, attachments: Attachments | None = None, *, keep_steps: bool = True, keep_plans: bool = False
 ) -> tuple[SSP, Run]:
-    """Repeat a run and return its world and the run with its steps, and with its plans if they are wanted.
+    """Repeat a run and return its world and the run with its steps, and, on request, its plans.
 
     The attachments of a results folder, `Store.attachments`, have what its runs need. If the agent is in a user's file,
     this executes the file.
@@ -99,7 +99,7 @@ class Repeated:
 
 
 def repeat(store: Store, key: str) -> Repeated:
-    """Carry out the run whose key begins like this; if its agent is in a user's file, this executes the file."""
+    """Carry out the run whose key begins with `key`; if its agent is in a user's file, this executes the file."""
     design, cell, number, spec = find_run(store, key)
     began = time.perf_counter()
     _, run = rerun(spec, store.attachments, keep_steps=False)
@@ -111,7 +111,7 @@ def repeat(store: Store, key: str) -> Repeated:
 
 
 def find_run(store: Store, key: str) -> tuple[Design, Cell, int, RunSpec]:
-    """Return the run whose key begins like this, and where it stands in a study of the folder."""
+    """Return the run whose key begins with `key`, and its place in a study of the folder."""
     wanted = key.strip().lower()
     matching = {
         spec.key: (design, cell, number, spec)

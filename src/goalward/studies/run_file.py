@@ -173,7 +173,7 @@ class StoredRun:
 
     @property
     def caveat(self) -> str:
-        """What the agent's notes ask every table and figure to show."""
+        """The caveat in the agent's notes, which every table and figure must show."""
         notes = self.document.get("notes")
         return str(notes.get(CAVEAT, "")) if isinstance(notes, dict) else ""
 

@@ -84,11 +84,11 @@ class RunSpec:
         return digests_in(str((self.world, self.agent)))
 
     def document(self) -> dict[str, Any]:
-        """Return what decides the run as plain data without None: the key is made of it, and files keep it."""
+        """Return everything that decides the run, as plain data without None; the key is its hash, files store it."""
         return {name: value for name, value in vars(self).items() if value is not None and name != "key"}
 
     def build(self, attachments: Attachments) -> tuple[Any, Learner]:
-        """Return the world and the agent; raise FileError if this goalward would compute another result."""
+        """Return the world and the agent; raise FileError if this goalward would compute a different result."""
         if self.results != RESULTS_VERSION:
             raise FileError(
                 f"the run was made with results version {self.results}, this goalward makes version {RESULTS_VERSION};"
@@ -137,7 +137,7 @@ def contains_none(value: object) -> bool:
 
 
 def complete_prior(prior: Any) -> dict[str, Any]:
-    """Return a prior with all its settings as plain data, and with the digest of its code if it is foreign."""
+    """Return a prior with all its settings as plain data, and the digest of its code unless it comes with goalward."""
     name, settings = known_priors.split(prior)
     settings.pop("code", None)
     complete: dict[str, Any] = without_none({"prior": known_priors.complete({"kind": name} | settings)})["prior"]
@@ -206,7 +206,7 @@ def make_world(identity: Mapping[str, Any], attachments: Attachments) -> Any:
 
 
 def draw_model(model: Any, drawn: Mapping[str, Any], attachments: Attachments) -> SSP:
-    """Draw the transitions of a model from a prior about them; states, actions, costs and start are the model's."""
+    """Draw the transitions of a model from a prior; its states, actions, costs and start stay the same."""
     if not isinstance(model, SSP):
         raise SettingError(f"{model!r:.60} has no model whose transitions could be drawn from a prior")
     attachments.remember(drawn["prior"])

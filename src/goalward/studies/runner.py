@@ -1,4 +1,4 @@
-"""Carry out the missing runs of a study, and store what comes back.
+"""Carry out the missing runs of a study, and store their results.
 
 Runs that are stored are not run again, and a run that fails does not stop the others. A study that is killed loses the
 runs in flight, and continues when it is run again.
@@ -68,7 +68,7 @@ class Job(NamedTuple):
 
 @dataclass
 class Report:
-    """What has become of the runs of a study so far, and in the end."""
+    """The state of the runs of a study, while it is carried out and afterwards."""
 
     design: Design
     total: int
@@ -96,7 +96,7 @@ class Report:
 
     @property
     def ended(self) -> int:
-        """How many runs are no longer missing, of those that were not stored before."""
+        """How many of the runs that were missing at the start have ended."""
         return self.done + self.elsewhere + len(self.failures)
 
     @property
@@ -106,7 +106,7 @@ class Report:
 
     @property
     def notes(self) -> list[str]:
-        """What is worth knowing besides."""
+        """Further remarks for the user."""
         counts = {
             f"{len(self.failures):,} failed": len(self.failures),
             f"{self.lost:,} handed out again": self.lost,
@@ -283,7 +283,7 @@ class Session:
         return sum(map(len, self.pending.values())) + len(self.held)
 
     def pace(self, cell: int) -> float:
-        """Return how many seconds a run of a cell has taken so far, in the mean."""
+        """Return the mean duration, in seconds, of the runs of a cell so far."""
         return self.spent[cell] / self.ended[cell]
 
     def carry_out(self, workers: Workers) -> None:
@@ -331,7 +331,7 @@ class Session:
             self.held = []
 
     def still_missing(self, jobs: list[Job], workers: int) -> list[Job]:
-        """Return the runs of a batch that nobody has stored meanwhile and no other process is making."""
+        """Return the runs of a batch that are still not stored and that no other process is making."""
         making = (job.key for others in self.in_flight.values() for job in others)
         taken, missing = self.presence.claim([job.key for job in jobs], making, workers), []
         self.report.others = self.presence.others
@@ -367,7 +367,7 @@ class Session:
         return True
 
     def repeat_overdue(self) -> None:
-        """Have batches handed out again that take far too long: their worker may be frozen or cut off."""
+        """Hand out overdue batches again: their worker may be frozen or disconnected."""
         now = time.monotonic()
         for future, jobs in self.in_flight.items():
             usual = sum(self.pace(job.cell) if job.cell in self.ended else math.inf for job in jobs)
@@ -399,12 +399,12 @@ class Session:
         return batch
 
     def put_back(self, jobs: list[Job]) -> None:
-        """Have some runs handed out again."""
+        """Queue some runs to be handed out again."""
         for job in jobs:
             self.pending.setdefault(job.cell, deque()).append(job)
 
     def take_in(self, future: Future[list[Any]]) -> None:
-        """Store what a batch brought back; runs that were lost on the way are handed out again."""
+        """Store the answers of a batch; runs that were lost on the way are handed out again."""
         jobs = self.in_flight.pop(future)
         if not jobs:
             self.start = time.perf_counter()  # the kernels are compiled
@@ -453,7 +453,7 @@ class Session:
         self.report.failures.append(Failure(cell.world.label, cell.agent.label, job.run, error, path))
 
     def write(self, ended: tuple[Job, RunResult]) -> FileError | None:
-        """Store a run or its failure; return why that was impossible, if it was."""
+        """Store a run or its failure; return the reason if that is impossible."""
         job, result = ended
         try:
             if result.file is not None:
@@ -468,7 +468,7 @@ class Session:
         return None
 
     def check_workers(self, workers: Workers) -> None:
-        """Ask for the health of the workers now and then; stop if none has been there for too long."""
+        """Check the workers now and then; stop if none has been available for too long."""
         now = time.monotonic()
         if now - self.checked < CHECK_SECONDS:
             return
@@ -487,7 +487,7 @@ class Session:
         self.report.stopped = self.report.stopped or f"{reason}; what is stored is not run again"
 
     def notice(self, workers: Workers) -> None:
-        """Report the progress."""
+        """Report progress."""
         self.report.seconds, self.report.workers = time.perf_counter() - self.start, workers.size
         self.report.seconds_left = self.time_left(workers.size)
         if self.watch is not None:

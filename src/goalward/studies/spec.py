@@ -52,12 +52,12 @@ Place = Sequence[str | int]
 
 
 def canonical(value: object) -> str:
-    """Write plain data in the one form that keys are made of."""
+    """Return plain data as text in the canonical form that keys are computed from."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def check_plain(value: object) -> object:
-    """Refuse what cannot be part of a key; TOML also has dates, times, infinity and NaN."""
+    """Raise an error for values that cannot be part of a key: TOML also has dates, times, infinity and NaN."""
     entries = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     for entry in entries:
         check_plain(entry)
@@ -68,7 +68,7 @@ def check_plain(value: object) -> object:
 
 
 def check_name(name: str) -> str:
-    """Refuse names that cannot be part of a path."""
+    """Raise an error for a name that cannot be part of a path."""
     if not re.fullmatch("[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name):
         made_of = "letters, digits, '.', '_' and '-', for it names a folder"
         raise PydanticCustomError("name", f"Input should be made of {made_of}")
@@ -120,7 +120,7 @@ class WorldSpec(Section):
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """The world of a `RunSpec`, but for its code and what is drawn for each run."""
+        """The world of a `RunSpec`, without its code and the values that are drawn for each run."""
         identity: dict[str, Any] = {"id": self.world, "settings": self.settings}
         if self.world.endswith(".npz"):
             identity = {"digest": self.world.removesuffix(".npz")}
@@ -128,7 +128,7 @@ class WorldSpec(Section):
 
     @cached_property
     def seed_name(self) -> str:
-        """What the seeds of its runs are made of; an edited file keeps them."""
+        """The name from which the seeds of its runs are derived; editing a user's file does not change it."""
         return without_digests(canonical(self.identity))
 
 
@@ -226,7 +226,7 @@ class Source:
 
 
 def line_of(text: str, place: Place) -> int:
-    r"""Return the line, counted from 1, of the longest beginning of a place that a TOML text has; 1 if it has none.
+    r"""Return the line, counted from 1, of the longest prefix of `place` found in a TOML text; 1 if there is none.
 
     `tomllib` gives values without lines. But it reads the first lines of a text alone, if they are continued to the end
     of a statement, and a key stands on the first line with which these have it.
@@ -237,7 +237,7 @@ def line_of(text: str, place: Place) -> int:
     lines = text.replace("\r\n", "\n").split("\n")
 
     def depth(number: int) -> int:
-        """Return how much of the place the first lines have."""
+        """Return the length of the prefix of `place` found in the first `number` lines."""
         for end in range(number, len(lines) + 1):
             try:
                 inner: Any = tomllib.loads("\n".join(lines[:end]))

@@ -45,7 +45,7 @@ STALE_SECONDS = 3600.0  # no process still writes a temporary file as old as thi
 
 
 class NoRun(NamedTuple):
-    """Why there is no run to read: it is ``missing``, it ``failed``, or its file is ``damaged``, with the reason."""
+    """Why a run cannot be read: it is ``missing``, it ``failed``, or its file is ``damaged``, with the reason."""
 
     state: str
     reason: str = ""
@@ -57,7 +57,7 @@ class NoRun(NamedTuple):
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that failed, and the file that records how."""
+    """A run that failed, and the file that records the failure."""
 
     world: str
     agent: str
@@ -118,7 +118,7 @@ class Store:
         files.write_bytes(self.folder / MARKER, marker)
 
     def write(self, path: Path, content: bytes) -> None:
-        """Write a file whole, or leave what was there untouched; after a power cut, the last ones may be missing."""
+        """Write a file atomically; after a power cut, the last files written may be missing."""
         if not os.path.lexists(f"{self.folder}/{MARKER}"):
             raise FileError(f"{self.folder}: the results folder was removed or moved while it was in use")
         files.write_bytes(path, content, sync_name=False)
@@ -143,7 +143,7 @@ class Store:
         return Path(self.file(key))
 
     def file(self, key: str) -> str:
-        """Return `path` as a text, which is made faster."""
+        """Return `path` as a text, which is faster to build."""
         return f"{self.folder}/runs/{key[:2]}/{key}.parquet"
 
     def has(self, key: str) -> bool:
@@ -255,7 +255,7 @@ class Store:
         return files.read_text(self.study_path(reference), "a study is written in TOML", follow=False)
 
     def stored(self, reference: str) -> Stored | None:
-        """Return what the folder knows about when and how a study was run; None if it was not run here."""
+        """Return what the folder records about when and how a study was run; None if it was not run here."""
         try:
             return parse_spec(self.study_text(reference), self.study_path(reference))[0].stored
         except GoalwardError:

@@ -1,4 +1,4 @@
-"""A study that can be run, from a file, from a dict, or one that comes with goalward."""
+"""A study that can be run: from a file, from a dict, or one that comes with goalward."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Study:
     def from_dict(cls, document: Mapping[str, Any], folder: str | Path = ".") -> Study:
         """Return the study of a `document`, a mapping with the keys of a TOML file; paths are relative to `folder`."""
         if not isinstance(document, Mapping):
-            raise SettingError(f"a study is a dict such as a TOML file gives; this is {document!r}")
+            raise SettingError(f"a study must be a dict with the keys of its TOML file; this is {document!r}")
         spec = validated(copy.deepcopy(dict(document)), Source("", Path(folder)))
         return cls(spec, Source(f"study {spec.name}", Path(folder)))
 
@@ -126,7 +126,7 @@ class Study:
             with source.located((*place, "label")):
                 label = labelled(family, swept)
             if (label,) in self.places:
-                raise source.error(place, f"two worlds are called {label!r}; give one another label")
+                raise source.error(place, f"two worlds are called {label!r}; give one of them another label")
             self.places[label,] = (*place, "settings")
             with source.located((*place, "settings")):
                 name, complete = (reference, settings) if unseen else self.look_up_world(reference, entry, settings)
@@ -196,7 +196,7 @@ class Study:
                 label = labelled(entry.label or usual, swept)
             for world in chosen:
                 if (world.label, label) in self.places:
-                    message = f"two agents are called {label!r} in {world.label}; give one another label"
+                    message = f"two agents are called {label!r} in {world.label}; give one of them another label"
                     raise source.error(place, message)
                 if world.draw == PRIOR and world.prior is None and "prior" not in complete:
                     message = f"{world.label} is drawn from a prior, and {label} has none; add one to the world or here"
@@ -225,7 +225,7 @@ class Study:
         return refused
 
     def check_cell(self, cell: Cell, source: Source | None = None) -> None:
-        """Build the world and the agent of a cell; errors are given their place, if there is a source."""
+        """Build the world and the agent of a cell; errors name their place in the study, if there is a source."""
 
         def located(*labels: str) -> contextlib.AbstractContextManager[None]:
             return source.located(self.places[labels]) if source else contextlib.nullcontext()
@@ -268,7 +268,7 @@ class Study:
 
     @property
     def shown_text(self) -> str:
-        """The complete study with the file names of its author."""
+        """The complete study with the author's original file names."""
         design = self.design
         head = f"# {len(design.cells):,} cells of {design.runs:,} runs\n"
         limit = "# no max_steps\n" if self.spec.max_steps is None else ""
@@ -318,12 +318,12 @@ def written(spec: StudySpec, names: Mapping[str, str] | None = None, **more: Any
 
 
 def shipped_folder() -> Path:
-    """Return their folder: ``studies/`` in the repository, ``shipped/`` here in an installed package."""
+    """Return the folder of the shipped studies: ``studies/`` in the repository, ``shipped/`` here if installed."""
     here = Path(__file__).parent
     for folder in (here / "shipped", here.parents[2] / "studies"):
         if folder.is_dir():
             return folder
-    raise FileError("the studies of goalward are not installed; give the path of a study instead of a name")
+    raise FileError("the studies shipped with goalward are not installed; give the path of a study instead of a name")
 
 
 def shipped_studies() -> Iterator[StudySpec]:

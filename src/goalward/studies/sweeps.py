@@ -1,4 +1,4 @@
-"""Sweeps: the settings of an entry of a study for each combination of swept values, and the labels of these."""
+"""Sweeps: the settings of an entry of a study for each combination of swept values, and their labels."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def combinations(
 
 
 def with_setting(settings: Mapping[str, Any], name: str, value: Any, whole: str = "") -> dict[str, Any]:
-    """Return settings with one more value; ``prior.concentration`` is one of the prior.
+    """Return settings with one more value; ``prior.concentration`` is a setting of the prior.
 
     >>> with_setting({"prior": "dirichlet"}, "prior.concentration", 0.1)
     {'prior': {'kind': 'dirichlet', 'concentration': 0.1}}
@@ -50,7 +50,7 @@ def with_setting(settings: Mapping[str, Any], name: str, value: Any, whole: str 
 
 
 def labelled(label: str, swept: Mapping[str, Any]) -> str:
-    """Return a label with the swept settings: where it names them in braces, otherwise behind it.
+    """Return a label with the swept settings: in place of their names in braces, otherwise appended.
 
     >>> labelled("psrl", {"prior.concentration": 0.01, "ties": "first"}), labelled("{rows} rows", {"rows": 3})
     ('psrl, concentration 0.01, ties first', '3 rows')

@@ -92,7 +92,7 @@ def file_of(spec: RunSpec, attachments: Attachments) -> bytes:
 
 
 def build(spec: RunSpec, attachments: Attachments) -> tuple[Any, Learner]:
-    """Return the world and the agent of a run, those of an earlier run if they are the same."""
+    """Return the world and the agent of a run; reuse those of an earlier run if they are the same."""
     name = canonical([spec.world, spec.agent, spec.episodes])
     built = _built.get(name)
     if built is None:
@@ -107,7 +107,7 @@ def build(spec: RunSpec, attachments: Attachments) -> tuple[Any, Learner]:
 
 
 def facts_of(world: SSP) -> dict[str, Any]:
-    """Return what exports show of a world: its digest, its size, and how hard it is to learn."""
+    """Return what exports show about a world: its digest, its size, and how hard it is to learn."""
     if world.digest not in _facts:
         facts = {"digest": world.digest, "states": world.states, "actions": world.actions}
         if world.states <= MOST_STATES:

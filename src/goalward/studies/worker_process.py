@@ -1,4 +1,4 @@
-"""Processes of this machine that make calls, and can be killed.
+"""Child processes on this machine that make calls and can be killed.
 
 Compiled code can be stopped only by killing its process, so limits of time and memory need such a process.
 
@@ -37,7 +37,7 @@ THREAD_FUNCTIONS = (
 
 
 class Limits(NamedTuple):
-    """What a run may use: seconds, and megabytes of its process. They are no part of its key.
+    """What a run may use: seconds, and megabytes of its process. They are not part of its key.
 
     Python and goalward take about 250 MB of the memory. Starting the process and compiling goalward's kernels take none
     of the time.
@@ -61,7 +61,7 @@ UNLIMITED = Limits()
 
 
 class RunResult(NamedTuple):
-    """What a run gave: its file, or what went wrong; also the answer to any call that its process did not survive."""
+    """The result of a run: its file, or what went wrong; also the answer to any call whose process died."""
 
     seconds: float = 0.0
     file: bytes | None = None
@@ -88,7 +88,7 @@ class Batch(NamedTuple):
 
 
 class Tee:
-    """Standard output and error of a worker: passes all on, and keeps the end of what a run prints."""
+    """Standard output and error of a worker: passes everything on, and keeps the end of a run's output."""
 
     def __init__(self, stream: Any):
         self.stream, self.end = stream, ""
@@ -186,13 +186,13 @@ _send: list[Callable[[tuple[str, Any]], None]] = []  # in a child: how to send a
 
 
 def clock_starts() -> None:
-    """Let the time limit of a call begin now: what it has done so far was preparation."""
+    """Start the time limit of a call now, after its preparation."""
     for send in _send:
         send(("clock", None))
 
 
 def serve(connection: Any) -> None:
-    """Make the calls that come through a connection, in a process of their own."""
+    """Make the calls that come through a connection; this is the child process."""
     import multiprocessing
     from multiprocessing.connection import wait
 
@@ -227,7 +227,7 @@ def serve(connection: Any) -> None:
 
 
 def context() -> Any:
-    """Return how to start processes: by a fork server, which imports goalward once for all, where there is one.
+    """Return the context that starts processes: a fork server, which imports goalward once for all, if available.
 
     Not by fork: a forked copy of a process with threads can hang. The server ignores Ctrl-C by itself, but only once it
     has imported what workers need; before, it would print a traceback. So it is started with SIGINT blocked. What it
@@ -251,14 +251,14 @@ def context() -> Any:
 
 
 def use_one_thread() -> None:
-    """Make the libraries use one thread in this process, if they are not loaded yet, and in those it starts."""
+    """Limit libraries to one thread, in this process if they are not loaded yet and in the processes it starts."""
     for name in THREAD_VARIABLES:
         os.environ.setdefault(name, "1")
 
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Make the libraries use one thread inside the block, although NumPy is loaded already.
+    """Limit libraries to one thread inside the block, although NumPy is already loaded.
 
     This works with the OpenBLAS of the wheels of NumPy and SciPy; others read their variable when they are loaded.
     """

@@ -37,7 +37,7 @@ NEVER_STARTED = (
 
 
 class Workers:
-    """An executor of the user, which is not shut down: ``Workers(executor, size=8)``."""
+    """The user's executor, which is not shut down: ``Workers(executor, size=8)``."""
 
     well = 0.0
     """When the workers were healthy last."""
@@ -54,7 +54,7 @@ class Workers:
         return 2 * self.size
 
     def submit(self, batch: Batch) -> Future[list[Any]]:
-        """Have calls made; their answers, or a `RunResult` with an error, come in order.
+        """Submit calls; their answers, or a `RunResult` with an error, come in order.
 
         Raises ConnectionError if no worker can be reached at the moment, WorkerError if none ever will.
         """
@@ -79,7 +79,7 @@ class Workers:
         return ""
 
     def close(self) -> None:
-        """Let the workers go; calls that are not done are given up."""
+        """Release the workers; unfinished calls are abandoned."""
 
 
 def open_workers(workers: int | Executor | None = None, dask: str | None = None) -> Workers:
@@ -121,7 +121,7 @@ class ThisProcess(Workers):
 
 
 class Processes(Workers):
-    """Worker processes on this machine, each for one thread: if it dies, the call that it was making is known."""
+    """Worker processes on this machine, each with its own thread here: if one dies, its current call is known."""
 
     remote = False
 
@@ -135,7 +135,7 @@ class Processes(Workers):
         return self.threads.submit(self.make, batch)
 
     def make(self, batch: Batch) -> list[Any]:
-        """Return the answer to each call, in order; if the process is killed during one, another makes the rest."""
+        """Return the answers to all calls, in order; if the process is killed, another process makes the rest."""
         answers: list[Any] = []
         while len(answers) < len(batch.tasks):
             child: Child | None = getattr(self.local, "child", None)
@@ -163,7 +163,7 @@ class Processes(Workers):
         raise SettingError(NEVER_STARTED)
 
     def close(self) -> None:
-        """End the processes: those that wait for a call in order, the others at once."""
+        """End the processes: idle ones properly, the others at once."""
         self.threads.shutdown(wait=False, cancel_futures=True)
         with self.lock:
             self.closed = True
@@ -263,7 +263,7 @@ class Dask(Workers):
         return "" if number else EMPTY
 
     def close(self) -> None:
-        """Leave the cluster, which then forgets what it still has to do."""
+        """Disconnect from the cluster, which then drops the remaining calls."""
         self.threads.shutdown(wait=False, cancel_futures=True)
         with contextlib.suppress(Exception):  # the scheduler may be gone
             self.client.close(timeout=ANSWER_SECONDS)
