@@ -218,7 +218,7 @@ def test_a_tolerance_is_advised_only_where_one_would_help(
 
     monkeypatch.setattr(goal_first, "win_probability", unproved)
     lake = frozen_lake().with_initial_state(14)
-    with pytest.raises(PrecisionError, match="apart; 1e-06 was asked for") as raised:
+    with pytest.raises(PrecisionError, match="apart; 1e-06 was requested") as raised:
         gw.solve(lake, goal_first=True)
     assert ("raise tolerance" in str(raised.value)) == helps
     assert ("no tolerance would help" in str(raised.value)) != helps

@@ -280,7 +280,7 @@ def test_a_start_that_cannot_reach_the_goal() -> None:
 
 def test_more_than_double_precision(method: str) -> None:
     ssp = chain([0.1, 0.2, 0.3], success=0.3)
-    with pytest.raises(PrecisionError, match=r"1e-17 was asked for, and double .*: raise tolerance") as info:
+    with pytest.raises(PrecisionError, match=r"1e-17 was requested, but double .*: raise tolerance") as info:
         gw.solve(ssp, 1e-17)
     solution = info.value.solution
     assert 0.0 < solution.width < 1e-13

@@ -158,7 +158,7 @@ def test_a_model_is_compared_like_the_world_it_comes_from(own: Path) -> None:
         (
             {"a": gw.agents.PSRL(gw.FinitePrior([gw.worlds.grid_world()]))},
             "grid-world",
-            "the settings of a contain models, which a study cannot write down",
+            "the settings of a contain models, which a study file cannot hold",
         ),
         ({"a": gw.agents.PSRL}, "grid-world", "a is .*PSRL.*; it must be an agent"),
         ({"a": "psrl"}, gw.Environment(gw.to_gymnasium(gw.worlds.grid_world())), "pass a function that returns it"),

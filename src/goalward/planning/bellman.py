@@ -43,7 +43,7 @@ class Chain(NamedTuple):
 
 @kernel
 def initial_policy(problem: Problem, begin: int, end: int, values: Floats, policy: Int64s) -> None:
-    """Find a proper policy, and values to start from, in one walk away from the goal.
+    """Find a proper policy, and initial values, in one pass away from the goal.
 
     A row that leads to states not reached yet counts as if it stayed where it is instead.
     """
@@ -131,7 +131,7 @@ def optimal_sweep(problem: Problem, begin: int, end: int, values: Floats, policy
 
 @kernel
 def policy_sweeps(chain: Chain, begin: int, end: int, values: Floats, enough: float, most: int) -> tuple[int, float]:
-    """Sweep over a chain, from once to `most` times, until a sweep changes it by little enough.
+    """Sweep over a chain, at least once and at most `most` times, until a sweep changes it by at most `enough`.
 
     Returns the number of sweeps and the largest change of the last one, relative to the cost of the row. Ctrl-C ends
     it after a sweep.

@@ -66,7 +66,7 @@ def prove(
     exact: bool = False,
     patient: bool = True,
 ) -> Bounds:
-    """Return the best bounds of the values that the proofs give, or the first that are within the tolerance.
+    """Return the first proved bounds on the values that are within the tolerance, or the best if none are.
 
     Where the policy has -1, it gets the row of smallest residual. `exact` says that the values come from elimination,
     whose rounding errors are known. `patient` adds the proof that sums errors along the way to the goal, which takes as
@@ -98,7 +98,7 @@ def by_ratio(reduction: Reduction, extended: Floats, policy: Int64s, _: float) -
 
 
 def by_covering(reduction: Reduction, extended: Floats, policy: Int64s, tolerance: float) -> Bounds:
-    """Bound by scaling V and adding errors that free rows carry on."""
+    """Bound by scaling V and adding the errors that zero-cost rows propagate."""
     low, high = np.zeros((2, len(extended)))
     share = 0.25 * tolerance
     width = cover(reduction.problem, reduction.blocks, reduction.longest, extended, policy, share, low, high)
@@ -106,7 +106,7 @@ def by_covering(reduction: Reduction, extended: Floats, policy: Int64s, toleranc
 
 
 def by_elimination(reduction: Reduction, extended: Floats, policy: Int64s, _: float) -> Bounds:
-    """Bound values that came out of elimination by its own error, if no other row comes too close for that."""
+    """Bound values computed by elimination by its rounding error, unless another row is too close to optimal."""
     states, values = len(policy), extended[:DEAD]
     error = 2.0 * states * (states**2 + reduction.longest + 8) * UNIT
     in_range = values.min() > TINY and values.max() < HUGE and not underflows(reduction.problem, extended, policy)
@@ -141,7 +141,7 @@ def by_propagation(reduction: Reduction, extended: Floats, policy: Int64s, _: fl
 
 
 def widen(reduction: Reduction, bound: Floats, policy: Int64s, *, exact: bool, above: bool) -> None:
-    """Raise V until a check proves it above V_policy, or lower it until below V*; to infinity or 0 on failure."""
+    """Raise V until a check proves it above V_policy, or lower it until below V*; infinity or 0 on failure."""
     low, high = np.empty((2, len(policy)))
     values = bound[:DEAD]
     for _ in range(REPEATS):
@@ -182,7 +182,7 @@ def policy_values(
 
 
 def trivial_bounds(extended: Floats) -> Bounds:
-    """Return 0 and infinity."""
+    """Return the bounds 0 and infinity."""
     lower, upper = extended.copy(), extended.copy()
     lower[:DEAD], upper[:DEAD] = 0.0, np.inf
     return Bounds(lower, upper, 1.0)

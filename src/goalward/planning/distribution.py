@@ -46,7 +46,7 @@ LEVELS_AT_ONCE = 256
 
 
 class Range(NamedTuple):
-    """Bounds of a number; equal where it is known exactly."""
+    """Bounds on a number; both are equal if it is known exactly."""
 
     lower: float
     upper: float
@@ -80,7 +80,7 @@ class CostDistribution:
     exact: bool
 
     def probability(self, cost: float) -> Range:
-        """Return bounds of the probability that an episode costs at most `cost`."""
+        """Return bounds on the probability that an episode costs at most `cost`."""
         index = int(np.searchsorted(self.costs, check("cost", cost, float), side="right")) - 1
         if index < 0:
             return Range(0.0, 0.0)
@@ -88,7 +88,7 @@ class CostDistribution:
         return Range(float(self.lower[index]), float(self.upper[index]) if inside else self.goal_probability)
 
     def quantile(self, level: float) -> Range:
-        """Return bounds of the least cost that an episode stays within with probability `level`."""
+        """Return bounds on the least cost that an episode stays within with probability `level`."""
         check("level", level, Share)
         bounds = []
         for bound in (self.upper, self.lower):
@@ -99,7 +99,7 @@ class CostDistribution:
         return Range(*bounds)
 
     def cvar(self, level: float) -> Range:
-        """Return bounds of the mean cost of the worst episodes, a share 1 - `level` of them.
+        """Return bounds on the mean cost of the worst episodes, a share 1 - `level` of them.
 
         This is the conditional value at risk, min over v of v + E[(X - v)+] / (1 - level).
         """
@@ -206,7 +206,7 @@ def common_step(costs: Floats) -> float | None:
 
 
 def arrivals(moves: Moves, units: Floats, origin: int, states: int, enough: float) -> tuple[Floats, float]:
-    """Return the probability of having arrived within 0, 1, 2... units, and the relative error of rounding.
+    """Return the probability of having arrived within 0, 1, 2... units, and the relative rounding error.
 
     Ends when the probability is `enough`, at the latest after `MOST_LEVELS`.
     """

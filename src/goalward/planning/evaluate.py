@@ -1,4 +1,4 @@
-"""What a policy costs and how long it takes.
+"""Policy evaluation: what a policy costs and how long it takes.
 
 Under a policy π the model is a Markov chain, an SSP with one action. Its cost and its hitting time solve
 
@@ -111,7 +111,7 @@ def evaluate(ssp: SSP, policy: ArrayLike, tolerance: float = 1e-9, *, goal_first
 
 
 def markov_chain(ssp: SSP, policy: ArrayLike) -> SSP:
-    """Return the SSP with one action that a policy makes of a model."""
+    """Return the Markov chain of a policy in a model, as an SSP with one action."""
     from scipy import sparse
 
     check_model(ssp)

@@ -1,4 +1,4 @@
-"""Where the goal cannot be reached almost surely: first the largest probability of reaching it, then the smallest cost.
+"""Goal first, for models where it cannot be reached almost surely: the largest probability, then the smallest cost.
 
 Definitions
     p*(s) is the largest probability, over all policies, of ever reaching the goal from s. A state is lost if p* is zero
@@ -48,7 +48,7 @@ COST = "the cost of reaching the goal"  # what the message of a PrecisionError c
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GoalFirstSolution(Solution):
-    """The goal first, then the cost: a policy with proof.
+    """A policy that maximises the probability of the goal, then minimises the cost, with proved bounds.
 
     Attributes
     ----------
@@ -104,7 +104,7 @@ def solve_goal_first(ssp: SSP, tolerance: float) -> GoalFirstSolution:
             proved(solution, tolerance, COST)
             return solution
     raise PrecisionError(
-        f"the bounds of the probability of reaching the goal are {apart:.1e} apart; {tolerance:g} was asked for, and"
+        f"the bounds on the probability of reaching the goal are {apart:.1e} apart; {tolerance:g} was requested, but"
         f" double precision proves no more: {remedy(apart)}.solution of this error holds what was proved",
         solution,
     )
@@ -198,7 +198,7 @@ def part(ssp: SSP, states: Bools, rows: Bools, costs: Floats) -> SSP:
 
 
 def rounding(ssp: SSP) -> float:
-    """Return a bound of the relative rounding error of `step_mean`, and of a product with it."""
+    """Return a bound on the relative rounding error of `step_mean`, and of a product with it."""
     return (int(np.diff(ssp.indptr).max()) + 2) * UNIT
 
 

@@ -25,7 +25,7 @@ from goalward.planning.reduction import Problem
 
 
 class Equation(NamedTuple):
-    """The equation x_i (goal_i + Σ_j≠i matrix_ij) = right_i + Σ_j≠i matrix_ij x_j, one of each group of states."""
+    """The equation x_i (goal_i + Σ_j≠i matrix_ij) = right_i + Σ_j≠i matrix_ij x_j, one per group of states."""
 
     group: Int32s
     matrix: Floats
@@ -116,7 +116,7 @@ def residual(problem: Problem, values: Floats, state: int, row: int) -> tuple[fl
 
 @kernel
 def improve(problem: Problem, values: Floats, policy: Int64s) -> bool:
-    """Switch states to their row of smallest residual where it beats the present row by more than the rounding of V."""
+    """Switch states to their row of smallest residual if it beats the current row by more than the rounding of V."""
     changed = False
     for state in range(policy.size):
         present = uint64(policy[state])

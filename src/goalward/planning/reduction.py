@@ -1,4 +1,4 @@
-"""The problem that is left once the graph of a model is understood.
+"""The reduced problem: what remains of a model after the analysis of its graph.
 
 The reduction of an SSP keeps its values and leaves arithmetic that is safe and fast:
 
@@ -77,7 +77,7 @@ class Blocks(NamedTuple):
 
 
 class FreeStates(NamedTuple):
-    """What costs nothing in a model.
+    """The states and loops of a model that cost nothing.
 
     Attributes
     ----------
@@ -96,7 +96,7 @@ class FreeStates(NamedTuple):
 
     @classmethod
     def of(cls, ssp: SSP, usable: Bools, component: Int32s, predecessors: Predecessors, reduced: Int32s) -> FreeStates:
-        """Find what costs nothing; states that reach the goal for nothing become one with it in `reduced`."""
+        """Find what costs nothing; states that reach the goal at no cost are merged with it in `reduced`."""
         rows, loop = np.empty_like(usable), np.empty(ssp.states, dtype=np.int32)
         actions = np.empty(ssp.states, dtype=np.int64)
         arrays = (ssp.state_starts, ssp.arrays, usable, predecessors, component, reduced, rows, actions, loop)
@@ -135,7 +135,7 @@ class Reduction(NamedTuple):
 
     @classmethod
     def of(cls, ssp: SSP, small: int, members: Int32s | None = None) -> Reduction:
-        """Reduce a model; up to `small` states, where nothing is swept, the order by plain distances will do.
+        """Reduce a model; up to `small` states nothing is swept, so the order by plain distances suffices.
 
         `members` is the order of an earlier reduction of the same graph, to have the very same problem again.
         """
@@ -182,11 +182,11 @@ class Reduction(NamedTuple):
         return numbers
 
     def expand(self, extended: Floats) -> Floats:
-        """Return the numbers of the model's states for those of reduced states, as `extended` allocates them."""
+        """Map numbers of reduced states, as `extended` allocates them, to the states of the model."""
         return extended.take(self.reduced[:-1])
 
     def expand_policy(self, ssp: SSP, rows: Int64s) -> Int64s:
-        """Return the action of each state of the model for a row per reduced state; -1 at dead ends."""
+        """Map a row per reduced state to an action for each state of the model; -1 at dead ends."""
         policy = np.full(ssp.states, -1) if self.free is None else self.free.actions.copy()
         expand_actions(self.problem.origin, rows, self.reduced, ssp.actions, policy)
         if self.free is not None and self.free.loops:

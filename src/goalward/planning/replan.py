@@ -34,7 +34,7 @@ TOLERANCE = 1e-6
 
 
 class Planned(NamedTuple):
-    """Optimal values, to a relative tolerance where double precision allows, and a policy that has them.
+    """Optimal values, to a relative tolerance where double precision allows, and a policy that attains them.
 
     Where the model has no way to the goal, the policy plays the first action there is.
     """
@@ -141,7 +141,7 @@ def graph_digest(model: SSP) -> str:
 
 
 def playable(model: SSP, policy: Int64s) -> Int64s:
-    """Return a policy that plays the first action there is at dead ends."""
+    """Return a policy that plays the first available action at dead ends."""
     return policy if policy.min() >= 0 else np.where(policy < 0, model.available.argmax(axis=1), policy)
 
 

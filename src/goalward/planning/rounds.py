@@ -80,7 +80,7 @@ class Rounds:
         return settled
 
     def settle_block(self, block: int, facts: Floats, threshold: float, progress: Phase | None, patience: int) -> bool:
-        """Go on with a block round by round; return whether it settled."""
+        """Continue a block round by round; return whether it settled."""
         begin, end = self.blocks.bounds[block : block + 2].tolist()
         work, lost, settled = np.inf, False, False
         while not settled and facts[ROUND] - facts[SMALLEST_AT] <= patience:
@@ -135,7 +135,7 @@ def settle_blocks(
     sweeps: int,
     fresh: bool,
 ) -> tuple[int, int]:
-    """Settle one block after the other until one takes long, or all together.
+    """Settle one block after the other until one of them, or all together, take long.
 
     Returns the first block that is not settled, whose facts are written if it was begun, and the most rounds of others.
     """
@@ -264,7 +264,7 @@ def inner_weights(chain: Chain, begin: int, end: int) -> sparse.csr_array:
 
 
 def direct_work(chain: Chain, begin: int, end: int, limit: float = np.inf) -> float:
-    """Estimate what a sparse LU of a chain would take, in multiplications of sweeps; infinity if over a limit."""
+    """Estimate the work of a sparse LU of a chain, in multiplications of sweeps; infinity if above `limit`."""
     work = LU_STATE * (end - begin)
     if work > limit:
         return np.inf
@@ -274,7 +274,7 @@ def direct_work(chain: Chain, begin: int, end: int, limit: float = np.inf) -> fl
 
 
 def direct_step(chain: Chain, begin: int, end: int, values: Floats) -> bool:
-    """Solve for the values of a block by a sparse LU, and once more for what is left; return False if that fails.
+    """Solve for the values of a block by a sparse LU, with one refinement; return False if that fails.
 
     I - P is an M-matrix with rows that sum to at least zero, so pivots on the diagonal are stable.
     """
@@ -292,7 +292,7 @@ def direct_step(chain: Chain, begin: int, end: int, values: Floats) -> bool:
     solved[begin:end] = 0.0
     for _ in range(2):
         solved[begin:end] += factors.solve(residuals(chain, begin, end, solved))
-    # Where a policy drifts away from the goal, values may be so large that what is left exceeds the costs.
+    # Where a policy drifts away from the goal, values may be so large that the residual exceeds the costs.
     left = np.abs(residuals(chain, begin, end, solved)).max()
     if not (left < chain.cost[: end - begin].max() and solved[begin:end].min() > 0.0):
         return False
@@ -313,7 +313,7 @@ def residuals(chain: Chain, begin: int, end: int, values: Floats) -> Floats:
 
 @kernel
 def level_work(start: Int32s, neighbour: Int32s) -> float:
-    """Return what an elimination takes that goes through an undirected graph level by level.
+    """Return the work of an elimination that goes through an undirected graph level by level.
 
     Levels are those of a breadth-first search from the last state of each connected part. A level of n states before
     one of m takes about n (n + m)² multiplications: narrow graphs (chains, queues, mazes, grids) take few, while graphs

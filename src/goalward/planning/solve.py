@@ -48,7 +48,7 @@ ELIMINATED_STATES = 1000  # up to here elimination takes less than a second, and
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """Optimal values with proof.
+    """Optimal values with proved bounds.
 
     Attributes
     ----------
@@ -80,11 +80,11 @@ class Solution:
 
     @classmethod
     def to_start_from(cls, values: Floats, policy: Int64s) -> Solution:
-        """Return values and a policy, of a model that is not at hand, as a solution for `solve` to start from."""
+        """Return values and a policy as a solution for `solve` to start from; its model is not needed."""
         return cls(values, policy, values, values, "given", 0, np.inf, None)  # type: ignore[arg-type]
 
     def chain(self) -> SSP:
-        """Return the Markov chain that the policy makes of the model: an SSP with one action."""
+        """Return the Markov chain of the policy in the model: an SSP with one action."""
         from goalward.planning.evaluate import markov_chain
 
         return markov_chain(self.ssp, self.policy)
@@ -176,11 +176,11 @@ def solve(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None, *, g
 
 
 def proved(solution: Solution, tolerance: float, what: str) -> Solution:
-    """Return a solution whose bounds are as close as promised."""
+    """Return a solution; raise PrecisionError if its bounds are further apart than the tolerance."""
     if not solution.width <= tolerance:
         raise PrecisionError(
-            f"the bounds of {what} are {solution.width:.1e} apart, relative to the value; {tolerance:g} was asked for,"
-            f" and double precision proves no more: {remedy(solution.width)}.solution of this error holds the values of"
+            f"the bounds on {what} are {solution.width:.1e} apart, relative to the value; {tolerance:g} was requested,"
+            f" but double precision proves no more: {remedy(solution.width)}.solution of this error holds the values of"
             " a policy that reaches the goal, unproved",
             solution,
         )
@@ -188,13 +188,13 @@ def proved(solution: Solution, tolerance: float, what: str) -> Solution:
 
 
 def remedy(width: float) -> str:
-    """Return what to do about bounds that are so far apart; a tolerance of a half would promise next to nothing."""
+    """Return advice for bounds `width` apart; a tolerance of a half would promise next to nothing."""
     return "raise tolerance, or use what is there: " if width < 0.5 else "no tolerance would help; "
 
 
 @interruptible()
 def solve_all(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None) -> Solution:
-    """Solve a model wherever it starts, to the tolerance or as far as double precision goes."""
+    """Solve a model, whatever its start, to the tolerance or as far as double precision goes."""
     with phase(f"solving a model of {ssp.states:,} states", 100, "%", "rounds") as progress:
         return solve_reduced(ssp, tolerance, start, progress)
 

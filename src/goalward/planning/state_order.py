@@ -26,7 +26,7 @@ LIKELY = 0.1  # rescue grids: 5.5 to 8 times faster than by plain steps
 def order_states(
     ssp: SSP, usable: Bools, component: Int32s, components: int, distance: Int32s, order: Int32s
 ) -> Int32s:
-    """Return the states that reach the goal in the order of sweeps.
+    """Return the states that can reach the goal, in the order of sweeps.
 
     `distance` and `order` are those of a search along all usable rows; `distance` becomes that along likely steps.
     `component` has the strong components of the model. Where each is one state, their order is all that counts.
@@ -56,7 +56,7 @@ def sort_by_component(order: Int32s, component: Int32s, components: int) -> Int3
 
 
 def likely_distances(ssp: SSP, usable: Bools, distance: Int32s, order: Int32s) -> None:
-    """Change distances, and the order by them, from plain ones to those along likely steps."""
+    """Replace plain distances, and the order by them, with distances along likely steps."""
     if ssp.probabilities.min(initial=1.0) >= LIKELY:
         return
     likely = np.zeros(len(ssp.successors), dtype=np.bool_)
@@ -140,7 +140,7 @@ def add_predecessors(
 
 @kernel
 def sort_ties(first: UInt32s, successors: Int32s, component: Int32s, distance: Int32s, order: Int32s) -> None:
-    """Put states of a component behind those at the same distance that they lead to, where they do not circle."""
+    """Within a component, put states behind their successors at the same distance, unless these form a cycle."""
     states = component.size
     before = order.copy()
     seen = np.zeros(states, dtype=np.bool_)
@@ -177,7 +177,7 @@ def sort_ties(first: UInt32s, successors: Int32s, component: Int32s, distance: I
 
 @kernel
 def number_states(order: Int32s, loop: Int32s, loops: int, reduced: Int32s, members: Int32s) -> tuple[int, int]:
-    """Give numbers to the states that are DEAD, in order, one for each loop.
+    """Give numbers to the states marked DEAD, in order, with one number for each loop.
 
     `members` gets the states of the model in the order of their numbers, those of a loop by their own numbers. Returns
     how many numbers and how many members there are.

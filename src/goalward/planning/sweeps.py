@@ -1,4 +1,4 @@
-"""Solving problems of many states: rounds of sweeps (`rounds.py`) until their values can be proved."""
+"""Solving large problems: rounds of sweeps (`rounds.py`) until their values can be proved."""
 
 from __future__ import annotations
 

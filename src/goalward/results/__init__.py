@@ -1,1 +1,1 @@
-"""What stored runs say: measures, curves, summaries and exports."""
+"""Results from stored runs: measures, curves, summaries and exports."""

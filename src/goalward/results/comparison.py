@@ -1,4 +1,4 @@
-"""`compare`: agents side by side in one world, as one call.
+"""`compare`: agents side by side in one world, in one call.
 
 It is a study like any other. What decides its runs is written down as data where that is possible: agents of goalward
 and their settings, models, ids, and functions and classes at the top of a Python file. Then the runs go to worker
@@ -110,7 +110,7 @@ def agent_entry(label: str, agent: Any, only_here: list[str]) -> dict[str, Any]:
     }
     if any("digest" in str(value) for value in settings.values()):
         raise SettingError(
-            f"the settings of {label} contain models, which a study cannot write down; use goalward.learn"
+            f"the settings of {label} contain models, which a study file cannot hold; use goalward.learn"
         )
     registered = known_agents.entries.get(kind.name) is kind
     return {"agent": kind.name if registered else reference_to(kind, only_here), "label": label, "settings": settings}

@@ -63,7 +63,7 @@ class Measure:
 
 
 def final(column: str) -> Callable[[StoredRun], float]:
-    """Return the measure that is the last value of a column; of a run that was cut off, the value by then."""
+    """Return the measure that is the last value of a column, also if the run was cut off."""
 
     def of(run: StoredRun) -> float:
         value = run.outcome.get(f"final_{column}")

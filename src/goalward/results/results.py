@@ -81,7 +81,7 @@ class CellResults:
 
     @property
     def has_model(self) -> bool:
-        """Whether there is regret: not all of it is NaN."""
+        """Whether regret is known: not all of it is NaN."""
         return not len(self.runs) or not bool(np.isnan(self.values["gap_regret"]).all())
 
     @property
@@ -201,7 +201,7 @@ def run(
     tags: Collection[str] = (),
     watch: Watch | None = None,
 ) -> Results:
-    """Run a study and return its results; runs that the folder has are not run again.
+    """Run a study and return its results; runs that are already stored are not repeated.
 
     A notebook shows the progress. In a script, call it below ``if __name__ == "__main__":``, because worker processes
     import the script.
@@ -253,7 +253,7 @@ def open_results(folder: str | Path, study: str | None = None) -> Results:
 
 
 def load_results(store: Store, design: Design, curves: Collection[str] = CURVES) -> Results:
-    """Read the stored runs of a study, and some of their curves: fewer are read faster."""
+    """Read the stored runs of a study, and some of their curves; reading fewer is faster."""
     wanted = counted("reading results", "cells", design.cells, len(design.cells))
     return Results(design, [load_cell(store, design, cell, curves) for cell in wanted], store.folder)
 

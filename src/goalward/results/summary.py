@@ -95,7 +95,7 @@ def summary_table(results: Results, level: float = 0.95, interval: str = "t", re
 
 
 def reference_in(results: Results, cell: CellResults) -> float:
-    """Return `goalward.theory.RegretLimit.reference` of the world of a cell.
+    """Return `goalward.theory.RegretLimit.reference` for the world of a cell.
 
     NaN where there is no limit or it is 0, where each run has a world of its own, and where code of a user makes the
     world: reading results executes nothing.
