@@ -129,7 +129,7 @@ def test_bad_input() -> None:
     with pytest.raises(SettingError, match="model 1 differs"):
         FinitePrior([FAIR, BOLD.with_costs(np.full((2, 1), 2.0))]).belief(Task.of(FAIR, 1))
     stuck = model([1.0, 0.0, 0.0], [0.0, 0.0, 1.0])
-    with pytest.raises(UnreachableGoalError, match="model 1 leaves the start"):
+    with pytest.raises(UnreachableGoalError, match="model 1 rules out every sure way"):
         FinitePrior([FAIR, stuck]).belief(Task.of(FAIR, 1))
 
 

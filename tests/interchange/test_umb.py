@@ -255,7 +255,7 @@ def test_an_index_that_is_wrong(path: Path, place: str, value: Any, message: str
     [
         ("state-to-choices.bin", np.array([0, 3, 2, 4, 5], "<u8"), "must rise from 0 to 5"),
         ("state-to-choices.bin", np.array([0, 2**63, 2**64 - 1, 4, 5], "<u8"), "must rise from 0 to 5"),
-        ("state-to-choices.bin", None, "has no member state-to-choices.bin, but 4 and 5 are not one each"),
+        ("state-to-choices.bin", None, "has no member state-to-choices.bin, so 4 and 5 must be equal"),
         ("branch-to-target.bin", np.array([1, 1, 2, 0, 4, 2, 3], "<u8"), "branch 4 leads to state 4; there are 4"),
         ("branch-to-target.bin", np.full(7, 2**64 - 1, "<u8"), "branch 0 leads to state 18446744073709551615"),
         ("branch-to-target.bin", None, "has no member branch-to-target.bin"),

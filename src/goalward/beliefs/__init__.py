@@ -1,4 +1,4 @@
-"""Beliefs about the unknown kernel: a prior makes a belief, a belief takes steps and gives models.
+"""Beliefs about the unknown kernel: a prior starts a belief, which learns from steps and yields models.
 
 `Dirichlet` for rows that are independent, `Neighbourhoods` for rows with few successors of which nobody says which,
 `FinitePrior` for a handful of candidate models.

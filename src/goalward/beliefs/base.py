@@ -58,7 +58,7 @@ class Rows(NamedTuple):
 
 
 class Prior(Declared, ABC):
-    """What is believed about a kernel before anything is seen.
+    """A distribution over kernels before any step is seen.
 
     The parameters of its constructor are its settings. A prior below ``@register("name")`` is known to studies, the
     command line and saved agents. `python_only` says why plain data cannot describe it, if that is so.
@@ -83,7 +83,7 @@ class Prior(Declared, ABC):
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any], world: SSP | None = None) -> Prior:
-        """Build the prior of plain settings for a world."""
+        """Build the prior from plain settings, for a world."""
         return cls(**settings)
 
     def settings(self) -> dict[str, Any]:
@@ -106,7 +106,7 @@ class Priors(Registry[type[Prior]]):
         return {"kind": name} | prior.complete(settings)
 
     def build(self, given: object, world: SSP | None = None) -> Prior:
-        """Return the prior of a setting; the world is needed for priors that depend on it."""
+        """Return the prior that a setting describes; the world is needed for priors that depend on it."""
         if isinstance(given, Prior):
             return given
         name, settings = self.split(self.complete(given))
@@ -125,7 +125,7 @@ class Priors(Registry[type[Prior]]):
 
 
 def enter(name: str, prior: type[Prior]) -> type[Prior]:
-    """Name a prior as it is registered."""
+    """Name a prior when it is registered."""
     if not (isinstance(prior, type) and issubclass(prior, Prior)):
         raise SettingError(f"{described(name)} is not a prior; derive it from goalward.beliefs.Prior")
     prior.kind = name
@@ -155,7 +155,7 @@ class Belief(Memory, ABC):
 
     @cached_property
     def costs(self) -> CostBelief:
-        """What is believed about unknown costs."""
+        """The belief about unknown costs."""
         return CostBelief(self.task)
 
     def update(self, steps: Steps) -> None:
@@ -302,7 +302,7 @@ def check_reachable(model: SSP, what: str) -> None:
     """Raise UnreachableGoalError if no policy reaches the goal almost surely from the start."""
     if not structure(model).reaches_goal:
         raise UnreachableGoalError(
-            f"{what} leaves the start, state {model.initial_state}, without a sure way to the goal; widen it"
+            f"{what} rules out every sure way to the goal from the start, state {model.initial_state}; widen it"
         )
 
 

@@ -40,7 +40,7 @@ LEAST = 0.001
 
 
 class CostBelief(Memory):
-    """What was paid for the pairs whose costs are unknown, and what follows from it; empty if all costs are known.
+    """The costs paid for pairs of unknown cost, and the posterior given them; empty if all costs are known.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class CostBelief(Memory):
         self.seen = np.array([-np.inf, -np.inf])
 
     def update(self, steps: Steps) -> None:
-        """Learn what was paid."""
+        """Learn from the costs of steps."""
         if self.visits.size:
             add_costs(
                 steps.states, steps.actions, steps.costs, self.unknown, self.visits, self.means, self.squares, self.seen
@@ -83,13 +83,13 @@ class CostBelief(Memory):
         return self.filled((low + n * x) / (n + 1) + np.sqrt(b / (a * (n + 1))) * rng.standard_t(2.0 * a))
 
     def mean(self) -> Floats:
-        """Return the mean of what was paid for each pair, and the least cost where nothing was; or the known costs."""
+        """Return the known costs and, for other pairs, the mean of the costs paid; the least cost if there are none."""
         if not self.visits.size:
             return self.task.costs
         return self.filled(np.where(self.visits == 0, self.range[0], self.means)[self.unknown])
 
     def filled(self, unknown: Floats) -> Floats:
-        """Return all costs, with these in place of the unknown ones, clipped into the range and kept positive."""
+        """Return all costs, with `unknown` for the unknown ones, clipped into the range and kept positive."""
         low, high = self.range
         costs = self.task.costs.copy()
         costs[self.unknown] = np.maximum(np.clip(unknown, low, high), LEAST * (high or 1.0))

@@ -52,7 +52,7 @@ class Counts(Memory):
 
     @property
     def width(self) -> int:
-        """For how many successors a row has room."""
+        """The number of successors that a row has room for."""
         return int(self.counts.shape[1])
 
     @property
@@ -75,7 +75,7 @@ class Counts(Memory):
         self.counts = np.pad(self.counts, ((0, 0), (0, more)))
 
     def copy_row(self, row: int, source: Counts) -> None:
-        """Take one row over from other counts of the same task."""
+        """Copy one row from other counts of the same task."""
         while self.width < source.width:
             self.widen()
         self.size[row] = source.size[row]

@@ -35,7 +35,7 @@ from goalward.ssp.model import SSP
 
 @register("finite")
 class FinitePrior(Prior):
-    """A handful of candidate models.
+    """A finite set of candidate models, with their weights.
 
     Parameters
     ----------

@@ -70,7 +70,7 @@ class Evidence(NamedTuple):
     seen
         K0, the number of successors seen from each state.
     evidence
-        The logarithm of the probability of what was seen from the state, up to what does not depend on the laws.
+        The logarithm of the probability of what was seen from the state, up to terms that do not depend on the laws.
     spread
         The logarithm of the sum of w(k) / w(K0).
     changed
@@ -121,7 +121,7 @@ def start_row(k: int, N: int, k0: int, ratio: float) -> tuple[float, float, floa
 
 @kernel
 def start_state(state: int, actions: int, K0: int, ratio: float, rows: RowCounts, walk: Walk) -> float:
-    """Begin the walk at k = K0; return log X(K0), up to what does not depend on the laws."""
+    """Begin the walk at k = K0; return log X(K0), up to terms that do not depend on the laws."""
     logarithm = math.lgamma(K0 + 1.0)
     walk.last[actions] = ratio**K0
     for action in range(actions):

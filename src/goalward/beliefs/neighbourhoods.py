@@ -1,4 +1,4 @@
-"""Nested neighbourhoods: a prior for worlds in which few successors are possible, and nobody says which.
+"""Nested neighbourhoods: a prior for worlds in which few successors are possible, but it is unknown which.
 
 Prior
     n = S + 1 successors, the goal among them. Two unknown laws of sizes are shared by the whole world: h1, of the sizes
@@ -95,7 +95,7 @@ class Neighbourhoods(Prior):
 
 
 class NeighbourhoodsBelief(Belief):
-    """What was counted, and what it says about the sizes of neighbourhoods and rows."""
+    """The counts, and what they say about the sizes of neighbourhoods and rows."""
 
     knows_support = False
 
@@ -107,7 +107,7 @@ class NeighbourhoodsBelief(Belief):
         self.forget()
 
     def forget(self) -> None:
-        """Have everything about sizes computed again at the next draw."""
+        """Discard what was computed about sizes, so that the next draw computes it again."""
         shape = (self.task.states, len(self.laws.ratio))
         self.evidence = Evidence(
             seen=np.zeros(shape[0], dtype=np.int64),
@@ -180,7 +180,7 @@ class NeighbourhoodsBelief(Belief):
         wrong = (self.counts.visits > 0) & ~self.unknown
         if wrong.any():
             row = np.argwhere(wrong)[0]
-            raise ValueError(f"(state {row[0]}, action {row[1]}) has visits, but is not available, or known")
+            raise ValueError(f"(state {row[0]}, action {row[1]}) has visits, but is unavailable or known")
         self.forget()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -218,7 +218,7 @@ def law_weights(ratio: float, m: int) -> Floats:
 
 
 def mean_size(ratio: float, sizes: Int64s) -> Floats:
-    """Return the mean of the law on 1..m for each m."""
+    """Return, for each m in `sizes`, the mean of the law of sizes on 1..m."""
     if ratio == math.inf:
         return np.asarray(sizes, dtype=np.float64)
     if ratio == 1.0:

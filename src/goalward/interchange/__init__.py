@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Format(NamedTuple):
-    """The module with the functions `read` and `write` of a format, and the options that its reader takes."""
+    """A format: the module with its functions `read` and `write`, and the options of its reader."""
 
     module: str | None
     options: tuple[str, ...]

@@ -76,7 +76,7 @@ class NameColumn(Column):
             self.match()
 
     def match(self) -> None:
-        """Give equal names one number."""
+        """Give equal names the same number."""
         if not self.new:
             return
         encoded = pa.concat_arrays([self.known, *self.new]).dictionary_encode()
@@ -164,7 +164,7 @@ class Source:
             raise ShapeError(f"the column {column!r} has type {kind}; it must hold numbers")
 
     def location(self, row: int) -> str:
-        """Return where a row is, as part of a sentence."""
+        """Return the location of a row, as part of a sentence."""
         if self.path is None or self.is_parquet:
             return f" in row {row} (counted from 0)"
         return f" in row {row + 2} (the header is row 1)"

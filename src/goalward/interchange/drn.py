@@ -68,7 +68,7 @@ def read(path: Path, **options: Any) -> dict[str, Any]:
 
 
 def whole_lines(parts: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield a text in pieces of whole lines; the first has the header."""
+    """Yield a text in pieces that consist of whole lines; the first contains the header."""
     rest = b""
     for part in parts:
         head, newline, tail = part.rpartition(b"\n")
@@ -126,7 +126,7 @@ class Parser:
         self.lines += len(texts) - begin
 
     def read_header(self, texts: Any) -> int:
-        """Read all up to the line @model; return how many lines that are."""
+        """Read the header, up to the line @model; return its number of lines."""
         value_line = -1
         matters = (np.asarray(compute.binary_length(texts)) > 0) & ~starts(texts, "//")
         for index in np.flatnonzero(matters).tolist():
@@ -303,7 +303,7 @@ class Parser:
 
 
 def in_order(actions: Int32s, names: list[str]) -> tuple[Int64s, list[str]]:
-    """Return actions and their names, in order of appearance, or where all are numbers, in that order."""
+    """Return actions and their names, in order of appearance; in numerical order if all names are numbers."""
     distinct = list(dict.fromkeys(names))
     if all(name.isdecimal() and len(name) < 10 for name in distinct):
         distinct.sort(key=int)

@@ -1,4 +1,4 @@
-"""Explicit models as model checkers store them, and what they mean as a stochastic shortest path problem.
+"""Explicit models as model checkers store them, and their conversion to stochastic shortest path problems.
 
 Definition
     States 0..N-1 have choices, a choice has branches, and a branch has a target state and a probability. Labels are
@@ -35,7 +35,7 @@ NO_NUMBERS, NO_CODES = np.empty(0), np.empty(0, dtype=np.int64)
 
 
 class Choices(NamedTuple):
-    """A model to be written: state S is the goal, which stays where it is at no cost."""
+    """A model to be written: state S is the goal, which leads to itself at no cost."""
 
     state_choices: Int64s
     choice_branches: Int64s
@@ -310,7 +310,7 @@ def fill_rows(
 
 @kernel
 def add_cost(total: float, term: float) -> float:
-    """Return the sum of two costs; one that is no cost stays as it is."""
+    """Return the sum of two costs; an invalid one is returned unchanged, to be reported."""
     if not 0.0 <= total < np.inf:
         return total
     return total + term if 0.0 <= term < np.inf else term
@@ -332,7 +332,7 @@ def find_state(
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
-    """Return names of which each is there once: repeated ones get their number."""
+    """Return unique names: repeated ones get their number as a suffix."""
     taken, seen = set(names), set[str]()
     unique = []
     for index, name in enumerate(names):

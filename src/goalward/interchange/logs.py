@@ -1,4 +1,4 @@
-"""Logged steps: reading them from CSV or Parquet files or from memory, and learning from them.
+"""Logged steps: read them from CSV or Parquet files or from memory, and learn from them.
 
 ============  =================================================================================
 column        meaning
@@ -181,7 +181,7 @@ def learn_from(
 
 
 def logged_model(log: Log) -> SSP:
-    """Return the model in which what was seen happens as often as it was seen."""
+    """Return the empirical model, in which transitions have the frequencies of the log."""
     S, A = log.task.costs.shape
     keys = (log.steps.states * A + log.steps.actions) * (S + 1) + log.steps.next_states
     seen, counts = np.unique(keys, return_counts=True)
@@ -191,7 +191,7 @@ def logged_model(log: Log) -> SSP:
 
 
 class Log(NamedTuple):
-    """Logged steps with states and actions numbered, and the task that they are steps of."""
+    """Logged steps with numbered states and actions, and their task."""
 
     task: Task
     steps: Steps
@@ -212,12 +212,12 @@ def read_log(
     usable = usable_steps(source, columns, is_goal, drop_unfinished)
     rows = order[usable[order]]
     if not len(rows):
-        raise ShapeError("no step is left of the log; it never reaches the goal")
+        raise ShapeError("no step of the log is left; it never reaches the goal")
     return numbered(columns.select(rows), is_goal, start, source.rows - len(rows))
 
 
 def checked_order(source: Source, columns: Columns, is_goal: Bools) -> Int64s:
-    """Return the rows by episode and step; without these columns, as they are."""
+    """Return the rows sorted by episode and step; without these columns, in the given order."""
     from_goal = is_goal[columns.states]
     if from_goal.any():
         row = int(np.argmax(from_goal))
@@ -242,7 +242,7 @@ def checked_order(source: Source, columns: Columns, is_goal: Bools) -> Int64s:
 
 
 def usable_steps(source: Source, columns: Columns, is_goal: Bools, drop: bool) -> Bools:
-    """Return which steps lead to a goal or to a state in which something is played."""
+    """Return which steps lead to a goal or to a state with a logged action."""
     usable = np.ones(source.rows, dtype=np.bool_)
     while True:
         continued = is_goal.copy()

@@ -67,12 +67,12 @@ def read(
 
 
 def frequencies(columns: Columns, source: Source, prior: float | None, normalize: bool) -> Floats:
-    """Return the probabilities that counts make likely."""
+    """Return the probabilities that counts suggest: relative frequencies, or means of a Dirichlet posterior."""
     counts = columns.probabilities
     if prior is None and not normalize:
         raise ShapeError(
-            "the table has counts; pass normalize=True (--set normalize=true) to take the frequencies for"
-            " probabilities, or prior=1.0 (--set prior=1.0) to add that to the count of every transition first"
+            "the table has counts; pass normalize=True (--set normalize=true) to use frequencies as"
+            " probabilities, or prior=1.0 (--set prior=1.0) to add this to the count of every transition first"
         )
     bad = ~((counts >= 0.0) & (counts < np.inf))
     if bad.any():
@@ -126,7 +126,7 @@ def to_table(ssp: SSP) -> Any:
 
 
 def write(path: Path, ssp: SSP) -> None:
-    """Write the transitions of a model as CSV or Parquet, which the ending says."""
+    """Write the transitions of a model as CSV or Parquet, depending on the ending of `path`."""
     content = io.BytesIO()
     if path.suffix == ".csv":
         arrow_csv.write_csv(to_table(ssp), content)

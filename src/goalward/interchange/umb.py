@@ -130,7 +130,7 @@ def tar_bytes(members: Mapping[str, bytes]) -> bytes:
 
 
 class Archive:
-    """The members of a UMB file and its index; what is taken out is checked."""
+    """The members of a UMB file and its index; whatever is read is checked."""
 
     def __init__(self, path: Path):
         self.members = tar_members(read_packed(path))
@@ -147,7 +147,7 @@ class Archive:
         self.branches = self.count("#branches")
 
     def json(self, name: str) -> Any:
-        """Return what a member in JSON says."""
+        """Return the data of a JSON member."""
         try:
             return json.loads(bytes(self.members[name]).decode("utf-8"))
         except (ValueError, RecursionError) as error:
@@ -161,14 +161,14 @@ class Archive:
         return value
 
     def count(self, name: str, least: int = 0) -> int:
-        """Return how many of something there are."""
+        """Return a count from the index."""
         value = int(self.entry(name, int, self.system))
         if not least <= value <= LARGEST:
             raise FileError(f"index.json: {name!r} is {value}; it must lie in {least}..{LARGEST}")
         return value
 
     def check_kind(self) -> None:
-        """Refuse what is no Markov decision process."""
+        """Raise FileError unless the model is a Markov decision process."""
         time = self.system.get("time")
         if time != "discrete":
             raise FileError(f"has {time!r:.40} time; only models with discrete time are read: export the embedded MDP")
@@ -201,7 +201,7 @@ class Archive:
         """Return compressed rows; an absent member gives each of them one entry."""
         if name not in self.members:
             if size != total:
-                raise FileError(f"has no member {name}, but {size} and {total} are not one each; write the file again")
+                raise FileError(f"has no member {name}, so {size} and {total} must be equal; write the file again")
             return np.arange(size + 1, dtype=np.int64)
         limits = self.array(name, "<u8", size + 1)
         if limits[0] != 0 or limits[-1] != total or (limits[1:] < limits[:-1]).any():
