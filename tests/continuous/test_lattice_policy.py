@@ -138,7 +138,7 @@ def test_a_state_function_of_the_user_is_passed_again(tmp_path: Path) -> None:
     loaded = gw.load_policy(tmp_path / "policy", key=angle_of)
     observation, _ = Angle().reset()
     np.testing.assert_array_equal(loaded.act(observation), np.float32([-0.3]))
-    with pytest.raises(SettingError, match="does not tell its goal set"):
+    with pytest.raises(SettingError, match="does not define its goal set"):
         loaded.evaluate(Angle())
     with pytest.raises(SettingError, match="has another box or other actions"):
         loaded.evaluate(gw.continuous.make("mountain-car"))

@@ -133,7 +133,7 @@ def test_a_rounded_observation_at_the_edge_of_the_goal_set_is_the_goal() -> None
 def test_wrappers_that_may_change_steps_leave_nothing_known() -> None:
     car = gymnasium.make("MountainCar-v0")
     slower = gymnasium.wrappers.TransformObservation(car, lambda x: x / 2.0, car.observation_space)
-    with pytest.raises(SettingError, match="MountainCar-v0 does not tell its goal set"):
+    with pytest.raises(SettingError, match="MountainCar-v0 does not define its goal set"):
         ContinuousTask.from_gymnasium(slower)
 
 
@@ -217,7 +217,7 @@ BOX = gymnasium.spaces.Box(-1.0, 1.0, (1,))
         (Line(), {"goal": flag, "actions": [0, 1]}, "action 0 is 0, which is outside Discrete"),
         (object(), {}, "has no reset and no step"),
         (Line(action_space=gymnasium.spaces.MultiDiscrete([2, 2])), {"goal": flag}, r"wrappers\.TransformAction"),
-        (Line(), {}, r"Line does not tell its goal set: .*goalward learn my_env\.py:make_task"),
+        (Line(), {}, r"Line does not define its goal set: .*goalward learn my_env\.py:make_task"),
         (Line(high=np.inf), {"goal": flag}, "coordinate 0 goes from 0 to inf; .* pass low and high"),
         (Line(action_space=gymnasium.spaces.Box(-1.0, np.inf, (1,))), {"goal": flag}, r"pass actions=\["),
         (Line(action_space=gymnasium.spaces.Box(-1.0, 1.0, (2,))), {"goal": flag}, r"pass actions=\["),

@@ -113,11 +113,11 @@ def test_pits_are_dead_ends_in_which_nothing_can_be_done() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("~ = -1\nS~G", "~ = -1 comes before the map; .* a number from 0"),
-        ("~ = much\nS~G", "~ = much comes before the map"),
+        ("~ = -1\nS~G", "~ = -1 is not valid before the map; .* a number from 0"),
+        ("~ = much\nS~G", "~ = much is not valid before the map"),
         ("~ = inf\nS~G", "~ = inf comes before"),
         ("# = 1\nS.G", "# = 1 comes before .* have no cost"),
-        ("sand = 5\nS.G", "sand = 5 comes before the map; such a line gives a character its cost"),
+        ("sand = 5\nS.G", "sand = 5 is not valid before the map; such a line gives a character its cost"),
         ("wind = 1 2\nS.G", "wind has 2 numbers, the map 3 columns"),
         ("wind = 1 x 2\nS.G", "wind is 1 x 2; it must be an integer for each column"),
         ("S\t.G", r"row 0, column 1 of the map is a blank or a tab; a cell is S start.* such as ~ = 5"),

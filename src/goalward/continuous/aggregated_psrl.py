@@ -1,4 +1,4 @@
-"""PSRL-SSP on the cells of a box: the paper's way with continuous states.
+"""PSRL-SSP on the cells of a box: the paper's approach to continuous states.
 
 The box is cut into equal cells, which are the states of PSRL-SSP (see `psrl.py`); a step into the goal set leads to its
 goal. Where a cell leads depends on where in the cell the agent is, so the cells are not a Markov model of the task and
@@ -79,7 +79,7 @@ class AggregatedPSRL(ContinuousAgent):
 
 
 class PlanOnCells(Policy[Floats], Stop[Floats]):
-    """A plan for cells, as a policy and as conditions at points."""
+    """A plan on cells, used as a policy and as stop conditions on points."""
 
     def __init__(self, agent: AggregatedPSRL, plan: Plan):
         shape = agent.table.task.costs.shape

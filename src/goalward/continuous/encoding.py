@@ -97,7 +97,7 @@ class BoxEncoding:
 
     @classmethod
     def from_state(cls, state: dict[str, Any], key: StateFunction | None = None) -> BoxEncoding:
-        """Return the encoding of `to_state`; `key` is the function that was passed as ``state=``."""
+        """Return the encoding that `to_state` saved; `key` is the function that was passed as ``state=``."""
         function = STATE_FUNCTIONS.get(state["state"], key)
         if function is None:
             raise SettingError("the states were computed by a function; pass it again: key=function")

@@ -73,7 +73,7 @@ class Lattice:
         self.arrays = LatticeArrays(low, self.spacing, self.nodes, self.periodic, self.state_of)
 
     def nearest(self, points: Floats) -> Bools:
-        """Return which nodes, those of the goal included, are the nearest to one of some points."""
+        """Return which nodes, those in the goal included, are nearest to at least one of the points."""
         node = np.rint((self.task.folded(points) - self.task.low) / self.spacing).astype(np.int64)
         marked: Bools = np.zeros(self.nodes, dtype=np.bool_)
         marked[tuple(np.where(self.periodic, node % self.nodes, np.clip(node, 0, self.nodes - 1)).T)] = True

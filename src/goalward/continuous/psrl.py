@@ -113,7 +113,7 @@ class ContinuousAgent(Learner[TaskSpec, ContinuousPlan]):
 
     @staticmethod
     def task_from_state(state: dict[str, Any]) -> TaskSpec:
-        """Return the task of `task_to_state`, without functions unless it is registered."""
+        """Return the task that `task_to_state` saved, without functions unless it is registered."""
         from goalward.continuous import make
 
         episodes = check("episodes", state["episodes"], between(1, LARGEST_NUMBER))
@@ -173,7 +173,7 @@ class ContinuousPSRL(ContinuousAgent):
         return ContinuousPlan(LookAhead(self, dynamics, values), stop, points=self._lattice.points, values=values)
 
     def observe(self, steps: Steps) -> None:
-        """Line 14, and k as far as it has come."""
+        """Line 14; also advance k."""
         self.belief.update(steps)
         self.k += int(np.count_nonzero(steps.reached))
 
@@ -194,7 +194,7 @@ class ContinuousPSRL(ContinuousAgent):
         return dynamics, self.solve(dynamics)
 
     def solve(self, dynamics: Dynamics) -> Floats:
-        """Return the optimal values of a model on the lattice, from those of the model before."""
+        """Return the optimal values of a model on the lattice, starting from those of the previous model."""
         self._previous = solve_all(self.on_lattice(dynamics), self.tolerance, self._previous)
         return self._previous.values
 

@@ -194,7 +194,7 @@ class FourierRegression:
         if count and not 0 <= self.actions.min() <= self.actions.max() < self.task.actions:
             raise ValueError(f"actions must be 0..{self.task.actions - 1}")
         if state["length"] not in LENGTHS or state["ratio"] not in RATIOS or not 0 <= state["chosen_at"] <= count:
-            raise ValueError("length, ratio or chosen_at is not one that the belief chooses")
+            raise ValueError("length, ratio or chosen_at is not among the values that the belief can choose")
         self.length, self.ratio = float(state["length"]), float(state["ratio"])
         self.chosen_at = int(state["chosen_at"])
         self.squares = (self.changes**2).sum(axis=0)
@@ -254,7 +254,7 @@ def cosines(z: Floats, frequencies: Floats, phases: Floats, length: float, phi: 
 
 @kernel
 def add_steps(phi: Floats, actions: Int64s, changes: Floats, gram: Floats, moments: Floats) -> None:
-    """Add phi phi^T and phi y^T of each step to those of its action; of the first, the lower half alone."""
+    """Add phi phi^T and phi y^T of each step to those of its action; only the lower half of the first."""
     for row in range(len(phi)):
         action = actions[row]
         for i in range(phi.shape[1]):

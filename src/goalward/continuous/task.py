@@ -1,4 +1,4 @@
-"""Goal tasks with continuous states: what an agent may know of one, its dynamics, and plans for it.
+"""Goal tasks with continuous states: what an agent may know about one, its dynamics, and plans for it.
 
 States are the points of a box in R^m; coordinates such as angles may wrap around. There are A actions. An action a in a
 state x costs c(x, a) > 0, which is known. An episode starts at a random point and ends in the goal set, which is known
@@ -41,7 +41,7 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class TaskSpec:
-    """What an agent may know of a continuous task: everything but the dynamics.
+    """What an agent may know about a continuous task: everything but the dynamics.
 
     The fields are the arguments of `ContinuousTask`, checked: `low`, `high` and `periodic` are arrays ``[m]``,
     `actions` is A, and `goal` and `cost` are functions of points ``[n, m]`` that return ``[n]`` and ``[n, A]``.
@@ -92,7 +92,7 @@ PLAIN = ("low", "high", "periodic", "coordinates", "action_names")
 
 def not_saved(points: Floats) -> Any:
     """Stands for the goal and the costs of a task that was read from a file."""
-    raise SettingError("the goal and the costs of the task are functions, which no file holds; resume with the task")
+    raise SettingError("the goal and the costs of the task are functions, which are not saved; resume with the task")
 
 
 def task_spec(
@@ -105,7 +105,7 @@ def task_spec(
     coordinates: Sequence[str] | None = None,
     encoding: BoxEncoding | None = None,
 ) -> TaskSpec:
-    """Return what an agent may know of a task, checked; without a goal it has no functions."""
+    """Return what an agent may know about a task, checked; without a goal it has no functions."""
     lower, upper = checked_box(low, high)
     m = len(lower)
     if isinstance(actions, int):
@@ -161,7 +161,7 @@ def checked_box(low: ArrayLike, high: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def goal_function(goal: Callable[[Floats], Any], probes: Floats) -> GoalSet:
-    """Return a goal set as a function of points, tried at some of them."""
+    """Return a goal set as a function of points, after testing it at some of them."""
     if not callable(goal):
         raise SettingError(
             f"goal is {goal!r}; it must be a function of states [n, m] that returns n truth values, such as"
@@ -351,7 +351,7 @@ class ContinuousTask(World[TaskSpec, ContinuousPlan]):
         goal = facts.goal if goal is None else goal
         if goal is None:
             raise SettingError(
-                f"{name} does not tell its goal set: pass a function of states [n, m], such as goal=lambda x: x[:, 0]"
+                f"{name} does not define its goal set: pass a function of states [n, m], such as goal=lambda x: x[:, 0]"
                 " >= 0.9; on the command line, name a function that returns the task: goalward learn"
                 f" my_env.py:make_task. {NO_GOAL}"
             )

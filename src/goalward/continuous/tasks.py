@@ -1,4 +1,4 @@
-"""The built-in goal tasks with continuous states, and what is known of those of Gymnasium.
+"""The built-in goal tasks with continuous states, and what is known about those of Gymnasium.
 
 Built in are the mountain car and a windy field with a wall. The car moves exactly as Gymnasium's MountainCar-v0 does,
 compiled and without a step limit; tests compare the two. Four environments of Gymnasium's classic control need no
@@ -34,7 +34,7 @@ PUSHES = ("left", "none", "right")
 
 
 class Facts(NamedTuple):
-    """What an agent may know of an environment; `state` names the function that computes its states."""
+    """What an agent may know about an environment; `state` names the function that computes its states."""
 
     low: ArrayLike
     high: ArrayLike
@@ -46,7 +46,7 @@ class Facts(NamedTuple):
 
 
 def flag_at(position: float, velocity: float) -> GoalSet:
-    """Return where a mountain car has reached the flag."""
+    """Return whether a mountain car has reached the flag."""
     return lambda points: np.asarray((points[:, 0] >= position) & (points[:, 1] >= velocity))
 
 
@@ -55,7 +55,7 @@ def above_the_bar(points: Floats) -> Bools:
 
 
 def upright(points: Floats) -> Bools:
-    """Return where a pendulum stands within 0.2 of upright and turns no faster than 1."""
+    """Return whether a pendulum stands within 0.2 of upright and turns no faster than 1."""
     angle = np.mod(points[:, 0] + np.pi, 2.0 * np.pi) - np.pi
     return np.asarray((np.abs(angle) <= 0.2) & (np.abs(points[:, 1]) <= 1.0))
 
@@ -69,7 +69,7 @@ PENDULUM = Facts((-PI, -8.0), (PI, 8.0), upright, ("angle", "speed"), (True, Fal
 
 
 def facts_of(environment: Any) -> Facts:
-    """Return what is known of an environment: if a wrapper may change its steps, no more than its spaces tell."""
+    """Return what is known about an environment; only its spaces, if a wrapper may change its steps."""
     from goalward.environments.goal_and_cost_rules import changing_wrapper
 
     bare, space = environment.unwrapped, environment.observation_space

@@ -1,4 +1,4 @@
-"""A reproduction of the paper's experiment: its tables and figures, and the published values beside ours.
+"""A reproduction of the paper's experiment: its tables and figures, and the published values next to ours.
 
 The published values are those of Figure 1 of the 2023 version of the PSRL-SSP paper (UAI, PMLR 216), regret after
 10,000 episodes, read off by eye to about five percent. A value is met if it differs from the published one by at most a
@@ -80,7 +80,7 @@ def published_table(summary: Table, regime: str) -> Table | None:
 
 
 def verdict(here: Interval, published: float) -> str:
-    """Return whether a regret is met, and if not, whether its interval contains the published one."""
+    """Return whether a regret is close to the published one, and if not, whether its interval contains it."""
     if abs(here.value - published) <= TOLERANCE * published:
         return MET
     return BY_INTERVAL if here.low <= published <= here.high else MISSED
@@ -102,7 +102,7 @@ def publish(results: Results, folder: Path, regime: str) -> tuple[list[Table], l
 
 
 def instances_table(results: Results) -> Table:
-    """Return the gap regrets on drawn instances that are not myopic, and how often the agents have which place."""
+    """Return the gap regrets on drawn instances that are not myopic, and how often each agent takes each rank."""
     specs = results.design.specs(results.cells[0].cell)
     complete = set.intersection(*({*cell.runs[cell.complete].tolist()} for cell in results.cells))
     chosen = [run for run in sorted(complete) if not is_myopic(make_world(specs[run].world, Attachments()))]

@@ -1,4 +1,4 @@
-"""A study under the paper's theory: what is proved about its agents, and its runs beside the bounds.
+"""A study under the paper's theory: what is proved about its agents, and how its runs compare with the bounds.
 
 Stored runs have no sampled models, so some runs of each cell are carried out again, which takes as long as they took.
 They must come out as they are stored, in the same world: otherwise there is no report. Agents that do not plan with
@@ -49,7 +49,7 @@ def publish_theory(store: Store, results: Results, runs: int, folder: Path) -> t
 
 
 def bounds_table(store: Store, results: Results) -> Table:
-    """Return what is proved about each agent, what it must be told, and the exponents that were measured."""
+    """Return what is proved about each agent, what it must know, and the exponents that were measured."""
     sweeps = {(row.agent, row.setting): row.exponent for row in sweep_rows(results, 0.95)}
     settings = list(dict.fromkeys(setting for _, setting in sweeps))
     rows = []
@@ -108,5 +108,5 @@ def stored_report(store: Store, spec: RunSpec) -> Report:
     _, run = rerun(spec, store.attachments, keep_plans=True)
     stored = store.find(spec.key)
     if not isinstance(stored, StoredRun) or not same_episodes(stored, run):
-        raise TheoryError(f"run {spec.key[:8]} came out differently than it is stored: versions or machines differ")
+        raise TheoryError(f"run {spec.key[:8]} came out differently from the stored one: versions or machines differ")
     return report(run)

@@ -67,7 +67,7 @@ def promise(visits: Int64s | int, S: int, A: int, delta: float) -> Floats:
 
 
 def coverage(trace: Trace, delta: float = 0.1) -> list[Coverage]:
-    """Check the confidence sets at level `delta` along a `trace`: per epoch, for each pair visited before."""
+    """Check the confidence sets at level `delta` along a `trace`, in each epoch, for each pair visited before it."""
     check("delta", delta, Confidence)
     true, (S, A) = trace.world.to_dense(), trace.world.costs.shape
     counts = np.zeros(true.shape, dtype=np.int64)
@@ -122,7 +122,7 @@ def miss_probability(p: float, n: int, S: int, A: int, delta: float) -> float:
 
 
 def miss_probabilities(world: SSP, n: int, delta: float = 0.1) -> Floats:
-    """Return, for each pair of a world, a bound on the probability that its row lies outside after n visits.
+    """Return, for each pair of a world, a bound on the probability that its set misses its row after n visits.
 
     The bound is a sum over the successors. The lemma promises at most delta / (2 S A n).
     """

@@ -42,7 +42,7 @@ from goalward.theory.trace import Trace
 
 @dataclass(frozen=True)
 class EpochCount:
-    """The number of epochs beside its bounds."""
+    """The number of epochs, and its bounds."""
 
     K: int  # episodes that reached the goal
     T: int  # steps
@@ -73,7 +73,7 @@ def epoch_bound(S: int, A: int, K: int, T: int) -> float:
     4436
     """
     if min(S, A, T) < 2:
-        raise TheoryError(f"S={S}, A={A}, T={T}: the bound on the number of epochs needs two of each at least")
+        raise TheoryError(f"S={S}, A={A}, T={T}: the bound on the number of epochs needs at least two of each")
     doublings = S * A * log2(T)
     return sqrt(2.0 * doublings * K) + doublings
 

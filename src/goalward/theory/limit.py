@@ -204,7 +204,7 @@ def expected_visits(chain: SSP, states: Bools) -> Floats:
 
 
 def path_visits(tied: SSP, on_path: Bools) -> Floats:
-    """Return d(s), the visits an episode of the policy that mixes optimal actions evenly; 1 off its path."""
+    """Return d(s), the visits per episode of the policy that mixes optimal actions evenly; 1 off its path."""
     playing = tied.available & on_path[:, None]
     chain = markov_chain(tied, playing / np.maximum(playing.sum(axis=1, keepdims=True), 1))
     return np.asarray(np.where(on_path, expected_visits(chain, on_path), 1.0))

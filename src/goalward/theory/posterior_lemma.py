@@ -118,7 +118,7 @@ def sample_pair(
 def agreement(sampled: Floats, true: Floats, names: Sequence[str]) -> list[Agreement]:
     """Test whether sampled and true values, ``[world, quantity]``, can be exchanged; `names` names the quantities."""
     if len(sampled) < 2:
-        raise TheoryError(f"there are {len(sampled)} worlds whose runs reach the epoch; two are needed at least")
+        raise TheoryError(f"{len(sampled)} worlds have runs that reach the epoch; at least two are needed")
     signs = np.random.default_rng(0).choice(np.array([-1.0, 1.0]), (SWAPS, len(sampled)))
     agreements = []
     for column, name in enumerate(names):

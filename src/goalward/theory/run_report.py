@@ -1,4 +1,4 @@
-"""A run under the paper's analysis: what its lemmas and theorems bound, measured beside the bounds.
+"""A run under the paper's analysis: the quantities that its lemmas and theorems bound, with the bounds.
 
 ``gw.theory.report(run)`` takes a run of any agent that has a belief and plans with models drawn from it, recorded with
 ``learn(..., keep_plans=True, keep_steps=True)``. `Report.table` compares the end of the run with the bounds,

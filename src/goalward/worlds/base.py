@@ -1,4 +1,4 @@
-"""Worlds by name: the registry of the built-in worlds, and a world as it is named on a command line.
+"""Worlds by name: the registry of the built-in worlds, and worlds named on a command line.
 
 An id ends in its version, ``grid-world-v0``; the version moves when results on the world may. An id without a version
 means the newest one. A world is registered by one line above its function::
@@ -172,7 +172,7 @@ def load(name: str, settings: Iterable[str] = (), **options: Any) -> SSP:
 
 
 def load_world(name: str, settings: Iterable[str] = (), **options: Any) -> AnyWorld:
-    """Return the world of a name as on a command line.
+    """Return the world that a name on a command line means.
 
     Parameters
     ----------

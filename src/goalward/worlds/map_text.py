@@ -80,8 +80,8 @@ def read_price(mark: str, value: str) -> float:
         price = math.nan
     if len(mark) != 1 or mark in FIXED or not 0.0 <= price < math.inf:
         raise SettingError(
-            f"{mark} = {value} comes before the map; such a line gives a character its cost, a number from 0, as ~ = 5"
-            f" does, or the wind; {', '.join(FIXED)} have no cost"
+            f"{mark} = {value} is not valid before the map; such a line gives a character its cost, a number from 0,"
+            f" as ~ = 5 does, or the wind; {', '.join(FIXED)} have no cost"
         )
     return price
 

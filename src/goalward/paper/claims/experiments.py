@@ -35,7 +35,7 @@ def finals(results: Results, world: str, agent: str) -> Floats:
 
 
 def level_for(count: int) -> float:
-    """Return the level of each of `count` intervals that hold together with probability 0.95."""
+    """Return the level at which `count` intervals hold simultaneously with probability 0.95."""
     return 1.0 - 0.05 / count
 
 
@@ -137,7 +137,7 @@ def priors(source: RunSource) -> Iterator[Finding]:
 
 
 def resampling(source: RunSource) -> Iterator[Finding]:
-    """Test whether sampling at the start of episodes only can fail where PSRL-SSP does not."""
+    """Test whether sampling only at the start of episodes can fail where PSRL-SSP does not."""
     runs, world = source.size(40), "GridWorld without slips"
     results = source.results("claims-resampling", runs=runs, episodes=100)
     stuck = [cell_of(results, world, agent).truncated for agent in (OURS, "at episode starts")]

@@ -36,7 +36,7 @@ class RunSource:
         self.store, self.workers = store, workers
 
     def size(self, number: int) -> int:
-        """Return a number of runs or episodes; another source may make tests smaller."""
+        """Return `number` runs or episodes unchanged; subclasses may reduce it, for smaller tests."""
         return number
 
     def results(self, name: str, *, runs: int, episodes: int) -> Results:

@@ -50,13 +50,13 @@ def exponent(cell: CellResults) -> Interval:
 
 
 def epochs_of(spec: RunSpec, S: int, A: int) -> tuple[EpochCount, Int64s]:
-    """Repeat a run, and return the number of its epochs beside the bounds, and the episodes in which they began."""
+    """Repeat a run, and return the number of its epochs, its bounds, and the episodes in which the epochs began."""
     epochs = rerun(spec, keep_steps=False)[1].epochs
     return count_epochs(epochs, S, A), epochs.start_episode
 
 
 def epochs(source: RunSource) -> Iterator[Finding]:
-    """Test the number of epochs, TSDE's epochs, and the regret bound in worlds that are fixed."""
+    """Test the number of epochs, TSDE's epochs, and the regret bound in fixed worlds."""
     runs, episodes = source.size(20), source.size(20_000)
     results = source.results("claims-epochs", runs=runs, episodes=episodes)
     ran = f"{', '.join(EPOCH_WORLDS)}; {runs} runs, K={episodes:,}"
