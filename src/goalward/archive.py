@@ -28,7 +28,7 @@ LARGEST = 1 << 32
 
 
 def write(path: Path, format: str, version: int, tree: dict[str, Any]) -> None:
-    """Write a tree whole, or leave what was there untouched."""
+    """Write a tree atomically: on failure, the previous file stays as it was."""
     arrays: Arrays = {}
     values = without_arrays(tree, "", arrays)
     header = {"format": format, "version": version, "values": values, "checksum": checksum(values, arrays)}
@@ -54,7 +54,7 @@ def read(path: Path, format: str, version: int) -> dict[str, Any]:
             arrays = {name: archive[name] for name in archive.files if name != "header"}
         tree, expected = with_arrays(header["values"], arrays), checksum(header["values"], arrays)
         if not isinstance(tree, dict):
-            raise TypeError("its values are no tree")
+            raise TypeError("its values are not a tree")
     except FileError:
         raise
     # The readers of damaged archives raise a dozen types, zlib.error and tokenize.TokenError among them.
@@ -111,7 +111,7 @@ def digest(tree: dict[str, Any]) -> str:
 
 
 def checksum(values: dict[str, Any], arrays: Arrays) -> str:
-    """Return the SHA-256 of a content."""
+    """Return the SHA-256 of the content of an archive."""
     digest = hashlib.sha256(json.dumps(values, sort_keys=True).encode())
     for name in sorted(arrays):
         array = arrays[name]

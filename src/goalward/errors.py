@@ -70,11 +70,11 @@ class PrecisionError(GoalwardError):
 
 
 class ConvergenceError(GoalwardError):
-    """An optimistic plan did not settle."""
+    """An optimistic plan did not converge."""
 
 
 class FileError(GoalwardError):
-    """A file is damaged, foreign, or of a version this goalward does not read."""
+    """A file is damaged, of another kind, or of a version that this goalward does not read."""
 
 
 class SettingError(GoalwardError, ValueError):

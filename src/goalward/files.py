@@ -98,7 +98,7 @@ def parse(path: Path, text: Any, loads: Callable[[Any], Any], language: str) -> 
 
 
 def write_bytes(path: Path, content: bytes, *, sync_name: bool = True) -> None:
-    """Write a file whole, or leave what was there untouched; raise FileError with the reason.
+    """Write a file atomically: on failure, the previous one stays as it was, and FileError gives the reason.
 
     Without `sync_name`, a power cut may lose a new file, but not leave a part of it. Devices, such as ``/dev/stdout``,
     are written to and not replaced.

@@ -70,7 +70,7 @@ def kernel_sources(package: Path = PACKAGE) -> dict[str, bytes]:
 
 
 def source_hash(package: Path = PACKAGE) -> str:
-    """Hash these sources with the versions that decide what the compiler makes of them."""
+    """Hash these sources together with the versions that affect their compilation."""
     versions = (numba.__version__, llvmlite.__version__, np.__version__, platform.python_version())
     digest = hashlib.sha256(repr(versions).encode())
     for name, source in kernel_sources(package).items():

@@ -51,7 +51,7 @@ class Phase:
     """How long the rest takes, where that is known better than from the share that is done."""
 
     def advance(self, done: int, second: int = 0) -> None:
-        """Note how far it is."""
+        """Record the progress."""
         self.done, self.second = done, second
 
     def line(self, now: float) -> str:
@@ -108,7 +108,7 @@ class Display:
         self.lock, self.process = threading.Lock(), os.getpid()
 
     def look(self, now: float) -> None:
-        """Show what is being done if it is time to."""
+        """Show what is being done if an update is due."""
         if self.terminal:
             self.draw(now)
         elif now >= self.next_line and _phases:

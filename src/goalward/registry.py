@@ -1,4 +1,4 @@
-"""What a study or a command line can name: worlds, agents and priors.
+"""The registries of what a study or a command line can name: worlds, agents and priors.
 
 Each of the three has one registry. An entry is a class or a function below a decorator::
 
@@ -53,7 +53,7 @@ class Registry(Generic[Entry]):
         self.codes: dict[str, str | None] = {}
 
     def register(self, name: str) -> Callable[[Thing], Thing]:
-        """Enter the class or function below under a name; a function then checks its arguments."""
+        """Register the decorated class or function under a name; a function then checks its arguments."""
         if not NAME.fullmatch(name):
             raise ValueError(
                 f"{name!r} cannot name a {self.kind}; use lower-case letters, digits and hyphens: 'sand-pit'"
@@ -119,7 +119,7 @@ class Registry(Generic[Entry]):
 
 
 def alike(name: str) -> str:
-    """Return a name without what differs between ``sand-pit``, ``sand_pit`` and ``SandPit``."""
+    """Normalise a name: ``sand-pit``, ``sand_pit`` and ``SandPit`` become equal."""
     return name.replace("-", "").replace("_", "").lower()
 
 

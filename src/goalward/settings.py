@@ -259,7 +259,7 @@ class Declared:
     """The settings that describe the true model, which `Learner.from_world` reads off it."""
 
     def __init_subclass__(cls, **arguments: Any) -> None:
-        """Let the constructor check its arguments."""
+        """Make the constructor check its arguments."""
         super().__init_subclass__(**arguments)
         if "__init__" in vars(cls):
             cls.__init__ = checked(cls.__init__, cls.owner, cls)  # type: ignore[method-assign]

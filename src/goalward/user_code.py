@@ -92,7 +92,7 @@ def remember(file: UserFile) -> str:
 
 
 def without_digests(text: str) -> str:
-    """Return a text in which files are not named, only what is in them."""
+    """Return a text without the digests of files, leaving only the names of what is in them."""
     return DIGEST.sub("", text)
 
 

@@ -45,7 +45,7 @@ X = TypeVar("X")  # a state: an integer in a table, a point of a box in continuo
 
 @dataclass(frozen=True, eq=False)
 class Task(StatesAndActions):
-    """What an agent may know of a world with finitely many states: everything but transitions and unknown costs."""
+    """What an agent may know about a world with finitely many states: everything but transitions and unknown costs."""
 
     costs: Floats
     """``costs[s, a]``: NaN where the cost is unknown and may be random, infinity where the action is not available."""
@@ -70,7 +70,7 @@ class Task(StatesAndActions):
 
     @classmethod
     def of(cls, ssp: SSP, episodes: int) -> Task:
-        """Return what an agent that learns for `episodes` may know of the model `ssp`."""
+        """Return what an agent that learns for `episodes` episodes may know about the model `ssp`."""
         return cls(ssp.costs, ssp.initial_state, episodes, ssp.give_up)
 
     @cached_property
@@ -201,7 +201,7 @@ class Chunk(NamedTuple):
 
 
 class Stage(ABC, Generic[PlanT]):
-    """Where plans are followed."""
+    """A world in progress, in which plans are followed."""
 
     truncated: bool = False  # whether the environment truncated an episode with the last step
 

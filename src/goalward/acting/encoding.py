@@ -299,7 +299,7 @@ def brief(value: Any) -> str:
 
 
 def hashable_form(value: Any, name: str = "observation") -> str:
-    """Return the Python expression that makes something hashable of an observation."""
+    """Return a Python expression that turns an observation into something hashable."""
     if isinstance(value, np.ndarray):
         return f"{name}.tobytes()"
     if isinstance(value, dict | list | tuple) and len(value) <= 6:

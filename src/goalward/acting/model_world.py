@@ -135,7 +135,7 @@ class Uniforms:
 
 
 class Walk(NamedTuple):
-    """What one call of a rollout works with: random numbers, the columns that it writes, and the cursor.
+    """The working memory of one call of a rollout: random numbers, the columns that it writes, and the cursor.
 
     The next number of `luck` is for a successor, the next one of `choices` for a random action. If costs are random,
     `noise` has a number for each one of `luck`, and `noise_form` says what `draw_cost` makes of it.
@@ -484,7 +484,7 @@ class ModelWorld(World[Task, Plan]):
         low, high = (0.0, largest) if cost_range is None else checked_range(cost_range)
         if least < low or largest > high:
             raise CostError(
-                f"what is paid lies in {least:g}..{largest:g}; cost_range is {cost_range!r} and must contain it"
+                f"the costs paid lie in {least:g}..{largest:g}; cost_range is {cost_range!r} and must contain them"
             )
         self.known = replace(self.known, costs=np.where(learnt, np.nan, ssp.costs), cost_range=cost_range)
         if noise is not None:

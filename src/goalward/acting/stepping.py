@@ -33,7 +33,7 @@ class Simulator(Protocol[X]):
         """Raise PolicyError if an action is not available."""
 
     def step(self, action: int) -> Step[X]:
-        """Play an action, and start the next episode if this one is over."""
+        """Play an action, and start the next episode if this one has ended."""
 
 
 class SteppingStage(Stage[PlanT], Generic[X, PlanT]):

@@ -63,7 +63,7 @@ class Stop(Generic[X]):
         return 0
 
     def after(self, step: Step[X]) -> int:
-        """Count a step; return flags if the plan ends with it."""
+        """Count a step; return flags if it ends the plan."""
         return 0
 
 
@@ -99,7 +99,7 @@ def stop_before(before_visits: Int64s, visits: Int64s, counters: Int64s, state: 
 def stop_after(
     after_visits: Int64s, visits: Int64s, counters: Int64s, state: int, action: int, reached: bool
 ) -> int:  # fmt: skip
-    """Count a step; return flags if the plan ends with it."""
+    """Count a step; return flags if it ends the plan."""
     ended = 0
     visits[state, action] += 1
     if visits[state, action] >= after_visits[state, action]:
@@ -126,6 +126,6 @@ def visit_limits(limits: Int64s | None, shape: tuple[int, int]) -> Int64s:
     table = np.asarray(limits)
     if table.shape != shape or table.dtype.kind not in "iu":
         raise PolicyError(
-            f"limits of visits have shape {table.shape} and dtype {table.dtype}; they must be integers of shape {shape}"
+            f"visit limits have shape {table.shape} and dtype {table.dtype}; they must be integers of shape {shape}"
         )
     return np.array(table, dtype=np.int64, order="C")

@@ -1,4 +1,4 @@
-"""Figures of results, drawn by Matplotlib, and what pages share with them: styles and symbols.
+"""Figures of results, drawn by Matplotlib, and the styles and symbols that pages share with them.
 
 A figure is one function below ``@figure("name")``, listed below: it takes results and the settings it understands, and
 returns a Matplotlib figure. `plot`, ``goalward plot --kind`` and ``goalward list figures`` find it by its name.

@@ -43,7 +43,7 @@ CAUSES = {
 
 
 class LineStyle(NamedTuple):
-    """What tells a line from the others; while lines are few, each of the three is enough."""
+    """What distinguishes a line; while lines are few, colour, dashes or marker alone suffices."""
 
     colour: str
     dashes: Any
@@ -97,7 +97,7 @@ def free_number(first: int, taken: list[int]) -> int:
 
 
 def marked(label: str, caveats: Mapping[str, str]) -> str:
-    """Return the label of an agent, with a mark if something must be known about its results."""
+    """Return the label of an agent, with an asterisk if its results need a caveat."""
     return f"{label} *" if label in caveats else label
 
 

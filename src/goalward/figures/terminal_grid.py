@@ -63,7 +63,7 @@ def grid_text(ssp: SSP, values: Floats, policy: Int64s, *, width: int = 100) -> 
 
 
 def ground_text(ssp: SSP, width: int = 100) -> str | None:
-    """Return the map that a grid was read from and the meaning of its characters; None if there is none that fits."""
+    """Return the map of a grid and the meaning of its characters; None without a map, or if it is too large."""
     layout = layout_of(ssp)
     if layout.ground is None or layout.columns > width or layout.rows > MOST_ROWS:
         return None

@@ -1,4 +1,4 @@
-"""Runs beside the paper's bounds: six panels; the mean is a thick line, a few runs are thin lines, many a band."""
+"""Runs and the paper's bounds: six panels; the mean is a thick line, a few runs are thin lines, many a band."""
 
 from __future__ import annotations
 

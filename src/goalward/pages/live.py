@@ -48,7 +48,7 @@ def locked(method: Method) -> Method:
 
 
 class LiveRecorder(Recorder):
-    """A recorder that other threads may read; `delay` seconds pass at the start of every epoch."""
+    """A recorder that other threads may read; it waits `delay` seconds at the start of every epoch."""
 
     def __init__(self, delay: float = 0.0):
         super().__init__()
@@ -159,7 +159,7 @@ class RequestHandler(BaseHTTPRequestHandler):
             self.send_error(HTTPStatus.NOT_FOUND, "There is only one page here")
 
     def begin_answer(self, kind: str) -> None:
-        """Send the head of an answer that nobody keeps and no other page frames."""
+        """Send response headers that forbid caching, and framing by other pages."""
         self.send_response(HTTPStatus.OK)
         self.send_header("Content-Type", kind)
         self.send_header("Cache-Control", "no-store")

@@ -63,7 +63,7 @@ def report_of_folder(folder: Path, study: str | None = None, level: float = 0.95
 
 
 def study_content(results: Results, level: float) -> dict[str, Any]:
-    """Return what is read of one study: its tables and settings."""
+    """Return the text of one study: its tables and settings."""
     summary, *sweeps = summary_tables(results, level)
     return {
         "design": results.design,

@@ -183,7 +183,7 @@ def check_probabilities(probabilities: Floats, name: Callable[[int], str]) -> No
 
 
 def check_least(indptr: Int64s, probabilities: Floats, row_name: Callable[[int], str], when: str = "") -> None:
-    """Refuse probabilities that are subnormal, or zero because they have underflowed."""
+    """Raise ProbabilityError for subnormal probabilities, and for zeros that are due to underflow."""
     small = probabilities < LEAST_PROBABILITY
     if small.any():
         entry = int(np.argmax(small))

@@ -130,7 +130,7 @@ def neighbours(number: Int32s, cells: NDArray[np.intp], wind: Sequence[int] | No
 def moved(
     number: Int32s, row: NDArray[np.intp], column: NDArray[np.intp], down: int | NDArray[np.intp], right: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return where one step leads: nowhere at a wall or the edge."""
+    """Return where one step leads; steps into a wall or off the grid have no effect."""
     to_row = np.clip(row + down, 0, number.shape[0] - 1)
     to_column = np.clip(column + right, 0, number.shape[1] - 1)
     wall = number[to_row, to_column] == WALL

@@ -385,7 +385,7 @@ class SSP(StatesAndActions, ShownAsFacts):
         return int(self.digest[:15], 16)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"an SSP does not change: {name!r} cannot be set; see with_costs and with_initial_state")
+        raise AttributeError(f"an SSP is immutable: {name!r} cannot be set; see with_costs and with_initial_state")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return SSP._trusted, tuple(self.__dict__[name] for name in FIELDS)

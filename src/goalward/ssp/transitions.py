@@ -188,7 +188,7 @@ def rows_of(
 
 
 def check_pairs(states: int, actions: int) -> None:
-    """Refuse tables that would take too much memory, before they take it."""
+    """Raise an error for tables that would take too much memory, before it is allocated."""
     if states * actions > LARGEST_PAIRS:
         raise ShapeError(
             f"there are {states} states and {actions} actions, {states * actions} pairs; the most is {LARGEST_PAIRS}:"
@@ -216,7 +216,7 @@ def renumber(numbers: Codes, table: Int32s) -> None:
 
 
 def mean_costs(rows: Codes, weights: Floats, paid: Floats, size: int) -> Floats:
-    """Return the mean cost of each of `size` rows; where all its transitions name one price, exactly that."""
+    """Return the mean cost of each of `size` rows; if all its transitions have the same cost, exactly that."""
     price = np.zeros(size)
     price[rows] = paid
     blocks = [slice(begin, begin + BLOCK) for begin in range(0, len(rows), BLOCK)]
