@@ -183,7 +183,7 @@ def test_support_that_does_not_fit() -> None:
     rows = world.to_dense()
     rows[:, :, 10] += rows[:, :, 11]
     rows[:, :, 11] = 0.0
-    with pytest.raises(UnreachableGoalError, match="the support rules out .* from the start, state 0"):
+    with pytest.raises(UnreachableGoalError, match=r"the support rules out .* from the start, state 0"):
         Dirichlet(0.1, support=SSP.from_dense(rows, world.costs)).belief(Task.of(world, 1))
 
 
