@@ -39,8 +39,8 @@ class Interval:
 def number(value: float, digits: int = 3, *, zeros: bool = False, infinity: str = "inf") -> str:
     """Write a number with this many significant digits.
 
-    Thousands are grouped. Below a billion no digit before the point is dropped. NaN is a dash. With `zeros`, the last
-    digits are written even if they are zero, so that numbers in a column look alike.
+    Thousands are grouped. Below a billion, no digit before the decimal point is dropped. NaN is a dash. With `zeros`,
+    the last digits are written even if they are zero, so that numbers in a column look alike.
 
     >>> number(0.01234), number(99.96), number(361241.24), number(2e12), number(math.nan)
     ('0.0123', '100', '361,241', '2e+12', '-')

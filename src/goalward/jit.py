@@ -61,7 +61,7 @@ _steps: Counter[Any] = Counter()
 def kernel_sources(package: Path = PACKAGE) -> dict[str, bytes]:
     """Return the sources of the packages that hold kernels, and of this module, by path.
 
-    Constants that kernels read stand in these files, which a test checks.
+    Constants that kernels read are defined in these files; a test checks this.
     """
     names = {path.relative_to(package).as_posix(): path for path in sorted(package.rglob("*.py"))}
     sources = {name: path.read_bytes() for name, path in names.items()}
@@ -113,7 +113,7 @@ def remove_unused(root: Path) -> None:
 
 
 class Compilations(event.Listener):
-    """Shows a phase while kernels are compiled, one inside the other; loading from the cache shows none."""
+    """Shows one phase while kernels are compiled, also nested ones; loading from the cache shows none."""
 
     def __init__(self) -> None:
         self.depth = self.count = 0
@@ -160,7 +160,7 @@ def adapt_cache(cache: Any) -> None:
     """Let a cache ignore a full disk or a removed folder, and load code without preparing the compiler.
 
     Numba imports and registers all it can compile before it looks into a cache, which takes 0.1 s of every process.
-    Code that is loaded needs the runtime only.
+    Loaded code needs only the runtime.
     """
     save, load = cache.save_overload, cache._load_overload
 

@@ -24,7 +24,7 @@ LARGEST_ESTIMATE = 1e307
 
 
 class Memory:
-    """Something that learns."""
+    """An object with learnt attributes that can be saved and restored."""
 
     @property
     def learnt(self) -> Sequence[str]:
@@ -49,7 +49,7 @@ class Memory:
         """Restore what `to_state` returned, to an object that has learnt nothing; ValueError if it does not fit."""
         if set(self.learnt) != set(state):
             owner = getattr(self, "name", type(self).__name__)
-            raise ValueError(f"{owner} learns {sorted(self.learnt)}; the state holds {sorted(state)}")
+            raise ValueError(f"{owner} needs the entries {sorted(self.learnt)}; the state has {sorted(state)}")
         trusted = not type(self).__module__.startswith("goalward.")
         for name in self.learnt:
             start, value = getattr(self, name), state[name]

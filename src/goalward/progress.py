@@ -36,7 +36,7 @@ _displays: list[Display] = []
 class Phase:
     """One thing that is being done: `done` of `total` units, if they can be counted, and a second count beside them.
 
-    `parts` returns what is being done elsewhere, such as in other processes.
+    `parts` returns the work in progress elsewhere, such as in other processes.
     """
 
     text: str

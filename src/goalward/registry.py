@@ -44,7 +44,7 @@ class Registry(Generic[Entry]):
     packages
         The packages that list the entries.
     enter
-        Returns the entry for a name and what is below the decorator.
+        Returns the entry for a name and the decorated object.
     """
 
     def __init__(self, kind: str, packages: tuple[str, ...], enter: Callable[[str, Any], Entry]):
@@ -87,7 +87,7 @@ class Registry(Generic[Entry]):
     def code(self, name: object) -> str | None:
         """Return the digest of the code of an entry (see `code_digest`); None if it comes with goalward.
 
-        The digest of a user's file is part of its name, so this is that of what it imports.
+        The name contains the digest of the user's file, so this digest covers only what the file imports.
         """
         if not is_reference(name):
             return self.codes[self.full_name(name)]
@@ -131,7 +131,7 @@ def summary(entry: Any) -> str:
 def code_digest(thing: Any) -> str | None:
     """Return a digest of the file, or of the notebook cell, that defines a class or function, and of what it imports.
 
-    None if it comes with goalward, whose code is covered by the version of the results. Where there is no text, as at a
+    None if it comes with goalward, whose code is covered by the version of the results. Without source text, as at a
     Python prompt, the digest is a random one: it is not known whether the code is the same in another session.
     """
     module = getattr(thing, "__module__", None) or ""

@@ -72,7 +72,7 @@ class Setting:
         return f"a {self.registry.kind}" + ", or None: chosen by the task" * self.optional
 
     def check(self, name: str, value: Any, world: Any = None) -> Any:
-        """Return a value as what the annotation says; raises SettingError if it is not allowed."""
+        """Return a value converted to the type of the annotation; raises SettingError if it is not allowed."""
         if self.registry is not None:
             return None if value is None and self.optional else self.registry.build(value, world)
         return check(name, value, self.annotation)
@@ -84,7 +84,7 @@ class Setting:
 
 
 def check(name: str, value: Any, kind: Any, note: str = "") -> Any:
-    """Return a value as what an annotation says; raise SettingError, with a note, if it is not allowed.
+    """Return a value converted to the type of an annotation; raise SettingError, with a note, if it is not allowed.
 
     >>> check("delta", 1, Confidence, ", such as 0.1")
     Traceback (most recent call last):
@@ -100,7 +100,7 @@ def check(name: str, value: Any, kind: Any, note: str = "") -> Any:
 
 
 def converted(value: Any, kind: Any) -> Any:
-    """Return a value as what an annotation says; raise ValueError if it is not allowed.
+    """Return a value converted to the type of an annotation; raise ValueError if it is not allowed.
 
     Numbers are checked here, because importing Pydantic takes 0.1 s.
     """
@@ -125,7 +125,7 @@ def base_and_limits(kind: Any) -> tuple[Any, dict[str, float]]:
 
 @functools.cache
 def adapter(kind: Any) -> Any:
-    """Return what checks values by an annotation."""
+    """Return the Pydantic adapter that checks values by an annotation."""
     from pydantic import TypeAdapter
     from pydantic.errors import PydanticUserError
 
@@ -235,7 +235,7 @@ def missing(owner: str, thing: Any, name: str) -> SettingError:
 def complete(owner: str, thing: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return all settings of a class or function as plain data: what the key of a run is made of.
 
-    Settings that are read off the true world are left out if they are not given.
+    Settings that are read off the true world are omitted unless they are given.
     """
     settings = settings_of(thing)
     check_names(owner, given, settings)

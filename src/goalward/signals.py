@@ -44,10 +44,10 @@ def receive(number: int, frame: object) -> None:
 
 
 def set_handlers(handler: Any, instead_of: tuple[Any, ...] = ()) -> dict[int, Any]:
-    """Set the handler of both signals, or only where one of some others is set; return the handlers before.
+    """Set the handler of both signals, or replace only the handlers in `instead_of`; return the previous ones.
 
-    An ignored signal, as in the background of a shell, stays ignored. Python allows this in the main thread only; in
-    other threads it does nothing.
+    An ignored signal, as in the background of a shell, stays ignored. Python allows this only in the main thread; in
+    other threads this function does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         return {}
@@ -115,8 +115,8 @@ def stop_requests() -> Iterator[Callable[[], int]]:
     """Take the first signal as a request to stop; the function returns how many have come.
 
     The second one raises, and inside `interruptible` so does the first: `Interrupted` on the command line and
-    KeyboardInterrupt in Python, where only Ctrl-C counts. Nothing changes in a block inside another one, in other
-    threads, and where the program has handlers of its own.
+    KeyboardInterrupt in Python, where only Ctrl-C counts. Nested blocks, blocks in other threads, and blocks in
+    programs with handlers of their own change nothing.
     """
 
     def ask(number: int, frame: object) -> None:

@@ -53,8 +53,8 @@ class Comparison:
     """Two agents, pair by pair: the mean or median difference, the p-value, and how often the first was smaller.
 
     `correlation` is Pearson's, of the paired runs; NaN if one of the agents does not vary. `left_out` counts the
-    planned runs that are not among the pairs, because one of the agents did not complete them. `skewed`: whether
-    `is_skewed` warns of the differences.
+    planned runs that are not among the pairs, because one of the agents did not complete them. `skewed` says
+    whether `is_skewed` warns about the differences.
     """
 
     difference: Interval
@@ -173,7 +173,7 @@ def permutation_test(differences: Floats, seed: int = 0) -> float:
 
 
 def growth_along(episodes: Floats, regrets: Floats, level: float = 0.95) -> Interval:
-    """Return the growth exponent of the mean of ``regrets[run, point]`` in the episodes; NaN if it is not positive."""
+    """Return the growth exponent of the mean of ``regrets[run, point]`` in K; NaN if a mean is not positive."""
     last = episodes >= episodes[-1] / 10.0 if len(episodes) else np.zeros(0, dtype=np.bool_)
     if np.count_nonzero(last) < 3 or not len(regrets):
         return Interval(math.nan, math.nan, math.nan, len(regrets))

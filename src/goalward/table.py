@@ -384,8 +384,8 @@ def latex_math(text: str) -> str:
 def render(tables: Sequence[Table], format: str = "text") -> str:
     """Return some tables in one format.
 
-    JSON is one object with the rows of each table under its name, an object for facts, and all notes. CSV has room for
-    one table: the first that is not of facts.
+    JSON is one object with the rows of each table under its name, an object for facts, and all notes. CSV holds
+    one table: the first that does not consist of facts.
     """
     if format == "json":
         document = {table.name: table.data()[0] if table.is_facts else table.data() for table in tables}

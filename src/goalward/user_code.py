@@ -147,7 +147,7 @@ def execute(file: UserFile) -> None:
 def imported_code(text: str, package: str = "") -> str:
     """Return a digest of the user's files that a program text imports, however indirectly; not of installed packages.
 
-    A module is hashed when it is first met: this process keeps executing that text, even if the file is edited.
+    A module is hashed when it is first imported: this process keeps executing that text, even if the file is edited.
     """
     digests: dict[str, str] = {}
 

@@ -188,7 +188,7 @@ def test_support_that_does_not_fit() -> None:
 
 
 def test_too_large_without_a_support() -> None:
-    with pytest.raises(SettingError, match=r"give the possible ones.*less: Neighbourhoods\(\)"):
+    with pytest.raises(SettingError, match=r"pass the possible successors.*less: Neighbourhoods\(\)"):
         Dirichlet(0.1).belief(task(20_000, 1))
 
 

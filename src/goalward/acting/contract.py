@@ -177,7 +177,7 @@ class Plan(NamedTuple):
     """A policy for a table and what ends it, counted from the start of the plan; by default the end of the run.
 
     Every plan makes at least one step, unless no action is available. An online policy has no conditions: it ends its
-    epochs itself. `model` and `values`, which the policy comes from, are kept to look at after the run.
+    epochs itself. `model` and `values`, which the policy comes from, are kept for inspection after the run.
     """
 
     policy: NDArray[Any] | Policy[int]  #: actions [S], probabilities [S, A], or a `TabularPolicy`
@@ -244,7 +244,7 @@ class World(ABC, Generic[TaskT, PlanT]):
     def stage(self, seed: int, *, limited: bool = False) -> Stage[PlanT]:
         """Return a stage at the start of an episode; the seed decides all its random draws.
 
-        `limited`: the run has a limit of steps.
+        `limited` says whether the run has a limit of steps.
         """
 
 

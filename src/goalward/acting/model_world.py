@@ -138,7 +138,7 @@ class Walk(NamedTuple):
     """The working memory of one call of a rollout: random numbers, the columns that it writes, and the cursor.
 
     The next number of `luck` is for a successor, the next one of `choices` for a random action. If costs are random,
-    `noise` has a number for each one of `luck`, and `noise_form` says what `draw_cost` makes of it.
+    `noise` has a number for each one of `luck`, and `noise_form` says how `draw_cost` uses it.
     """
 
     luck: Floats
@@ -216,7 +216,7 @@ def end_epoch(walk: Walk, flags: int) -> None:
 
 
 class TabularPolicy(Policy[int]):
-    """A policy for a table with a rollout: `act` and `learn` at every step of a known model, compiled if it matters."""
+    """A policy for a table with a rollout: `act` and `learn` at every step of a known model, possibly compiled."""
 
     @property
     def has_kernel(self) -> bool:

@@ -29,7 +29,7 @@ X = TypeVar("X")
 class Ended(IntFlag):
     """What ended a plan; several conditions can hold at once.
 
-    Visits, goals and steps are counted from the start of the plan. BEFORE_VISITS is tested before each step but the
+    Visits, goals and steps are counted from the start of the plan. BEFORE_VISITS is tested before each step except the
     first, the others after a step from s by a to s'. EPISODES, MAX_STEPS, STOPPED and DEAD_END also end the run.
     """
 

@@ -148,7 +148,7 @@ class Learner(Declared, ShownAsFacts, Memory, contract.Agent[TaskT, PlanT]):
     def from_world(cls, world: Any, *, episodes: int, **settings: Any) -> Self:
         """Build an agent that knows what its algorithm needs to know about the model of `world` and about `episodes`.
 
-        Facts in `settings` are not looked up. `given` holds those that were.
+        Facts in `settings` are not looked up; `given` records those that were.
         """
         cls.check_world(world)
         names = [name for name in cls.needs if name not in settings]
@@ -199,8 +199,8 @@ class Agent(Learner[Task, Plan]):
     def best_policy(self) -> Int64s | Floats:
         """Return the policy to deploy: actions ``[S]``, or probabilities ``[S, A]``.
 
-        With a `mean_model`, its optimal policy, restricted to what was tried (`goalward.agents.best_policy`). Without
-        one, the policy that the agent would plan next; a copy plans it, so the agent does not change.
+        If there is a `mean_model`, this is its optimal policy, restricted to what was tried
+        (`goalward.agents.best_policy`); if not, the policy that a copy of the agent plans next.
         """
         model, visits = self.mean_model(), self.pair_visits()
         if model is not None and visits is not None:

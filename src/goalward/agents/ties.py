@@ -41,7 +41,7 @@ def shares(Q: Floats) -> Floats:
 def best_tried(Q: Floats, visits: Int64s) -> Floats:
     """Return the policy ``[S, A]`` of smallest Q among the actions that were tried, or among all if none was.
 
-    Values start at zero, so what was never tried would always win.
+    Values start at zero, so actions that were never tried would always win.
     """
     tried = visits > 0
     return shares(np.where(tried | ~tried.any(axis=1, keepdims=True), Q, np.inf))

@@ -60,8 +60,8 @@ class Rows(NamedTuple):
 class Prior(Declared, ABC):
     """A distribution over kernels before any step is seen.
 
-    The parameters of its constructor are its settings. A prior below ``@register("name")`` is known to studies, the
-    command line and saved agents. `python_only` says why plain data cannot describe it, if that is so.
+    The parameters of its constructor are its settings. With the decorator ``@register("name")``, studies,
+    the command line and saved agents can name it. `python_only` is the reason if plain data cannot describe it.
     """
 
     kind: ClassVar[str]
@@ -226,9 +226,9 @@ def all_rows(task: Task) -> Rows:
     pairs = int(np.count_nonzero(unknown))
     if pairs * n > LARGEST_SUPPORT:
         raise SettingError(
-            f"a row over all successors for each of {pairs} pairs needs {pairs * n} numbers; give the"
-            " possible ones, Dirichlet(concentration, support=...), or take a prior that needs hundreds of times less:"
-            " Neighbourhoods()"
+            f"a row over all successors for each of {pairs} pairs needs {pairs * n} numbers; pass the"
+            " possible successors, Dirichlet(concentration, support=...), or use a prior that needs hundreds of times"
+            " less: Neighbourhoods()"
         )
     indptr = np.append(0, np.cumsum(unknown.ravel() * n))
     successors = np.tile(np.arange(n, dtype=np.int32), pairs)
@@ -255,7 +255,7 @@ def fit_rows(task: Task, rows: Rows, shape: tuple[int, ...], what: str) -> Rows:
 def with_known_rows(task: Task, rows: Rows) -> Rows:
     """Return the rows with those of giving up, which lead to the start.
 
-    The rows may come with or without those of giving up. If they have them, they are replaced.
+    The rows may include those of giving up, which are then replaced.
     """
     if task.give_up is None:
         return rows
@@ -275,7 +275,7 @@ def seen_model(task: Task, rows: Rows, costs: Floats | None = None) -> SSP:
     """Return the model of the transitions that were seen, with probabilities proportional to the numbers of the rows.
 
     Pairs that were never played are not available, except giving up, which is known. A transition to a state in which
-    nothing was ever played leads to the start instead: there the run or the environment broke an episode off. The start
+    nothing was ever played leads to the start instead, because an episode was truncated there. The start
     is that of the task, or the first state in which something was played. `costs` are those of the task if not given.
     """
     rows = with_known_rows(task, rows)

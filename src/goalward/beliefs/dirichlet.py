@@ -51,8 +51,8 @@ class Dirichlet(Prior):
     concentration
         The parameter of each successor; the paper's experiments take 0.1.
     support
-        Which successors are possible: those of a model, whose probabilities do not count. All of them, if not given.
-        With a support, memory and time go with its size.
+        The possible successors: those of a model, whose probabilities are ignored. By default, all states.
+        Memory and time are proportional to the size of the support.
 
     Examples
     --------

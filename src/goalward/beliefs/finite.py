@@ -42,7 +42,7 @@ class FinitePrior(Prior):
     models
         The candidates. They must have the start and the known costs of the task; only their kernels differ.
     weights
-        Their probabilities, or numbers proportional to them; equal ones if not given.
+        Their probabilities, or numbers proportional to them; equal by default.
 
     Examples
     --------

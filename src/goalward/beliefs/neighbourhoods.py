@@ -135,7 +135,7 @@ class NeighbourhoodsBelief(Belief):
     def mean_rows(self) -> Rows:
         """Return the mean of `MEAN_DRAWS` draws of the successors, whose rows have the mean (1 + counts)/(l + visits).
 
-        The generator is one of its own, so this is a function of what was seen.
+        It uses a generator of its own, so the result depends only on the counts.
         """
         rng, shape = generator(0), (self.unknown.size, self.n)
         total = sparse.csr_array(shape)

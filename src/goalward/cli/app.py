@@ -68,7 +68,7 @@ def say(*lines: str, format: str = "text") -> None:
 
 
 def say_choice(store: Store, study: str | None) -> None:
-    """Mention on standard error which of several designs of a study, or of each study, is shown."""
+    """Say on standard error which design is shown if a study has several; without a name, for each study."""
     for sentence in filter(None, map(store.choice, [study] if study else store.studies())):
         typer.echo(visible(sentence), err=True)
 

@@ -45,7 +45,7 @@ def learn(
     """Let an agent learn in a world, and print what it cost.
 
     An environment is learnt through its steps, so a saved policy takes what the environment emits. Regret is measured
-    where the true model is known; goalward solve finds the optimal cost of an environment that shows its table.
+    where the true model is known; goalward solve finds the optimal cost of an environment with a table.
     """
     from goalward.agents import agent_file
     from goalward.signals import received, stop_requests
@@ -103,7 +103,7 @@ def watch(
 ) -> None:
     """Write a page that replays how an agent learns.
 
-    An environment that shows its table of transitions, such as FrozenLake-v1, is watched in its model: the page then
+    An environment that exposes its table of transitions, such as FrozenLake-v1, is replaced by its model: the page then
     compares what the agent believes with the truth. Any other environment is stepped.
     """
     from goalward.pages.page import check_page_path
@@ -200,7 +200,7 @@ def run_once(
     """Let an agent learn in a world, both given as on a command line.
 
     A saved agent, `resume`, knows its world and its rules, and gets a new seed unless one is given, so that it does not
-    repeat earlier random draws. With `use_model`, an environment that shows its table of transitions is learnt in its
+    repeat earlier random draws. With `use_model`, an environment that exposes its table of transitions is learnt in its
     model instead of through its steps. `options` are those of `goalward.learn`.
     """
     from goalward import agents, worlds

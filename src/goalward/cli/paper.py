@@ -98,8 +98,8 @@ def arena(
 ) -> None:
     """Run agents in many worlds, and compare their regret.
 
-    Those that pay less than twice the regret of PSRL-SSP then play ten times as many episodes, which shows runs that
-    stick.
+    Those that pay less than twice the regret of PSRL-SSP then play ten times as many episodes, which reveals runs
+    that are stuck.
     """
     from goalward.cli.study import run_and_report
     from goalward.paper.arena import (

@@ -127,7 +127,7 @@ def status(
 ) -> None:
     """Print which runs are stored; changes nothing.
 
-    Names and sizes of files decide; with --check every file is read.
+    Only names and sizes of files are checked; with --check, every file is read.
     """
     from goalward.studies.presence import active
     from goalward.studies.status import check_studies, unused_files

@@ -66,7 +66,7 @@ SWALLOWED = 0.25
 class ContinuousAgent(Learner[TaskSpec, ContinuousPlan]):
     """An algorithm that learns in tasks with continuous states.
 
-    The goal and the costs of a task are functions, which no file holds. An agent that was read from a file without them
+    The goal and the costs of a task are functions, which are not saved. An agent that was read from a file without them
     keeps what it had learnt until a run resumes with the task.
     """
 

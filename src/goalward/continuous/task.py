@@ -215,7 +215,7 @@ def checked_costs(costs: Any, points: Floats, actions: int) -> Floats:
 class ContinuousPlan:
     """A policy in a box and the conditions that end it. Every plan makes at least one step.
 
-    `values` are the costs ``[n]`` that the policy expects at some `points` ``[n, m]``, to look at after the run.
+    `values` are the costs ``[n]`` that the policy expects at some `points` ``[n, m]``, for inspection after the run.
     """
 
     policy: Policy[Floats] = field(repr=False)

@@ -169,7 +169,7 @@ def action_table(space: Any, actions: ArrayLike | None, name: str) -> NDArray[An
         chosen = np.arange(space.start, space.start + space.n) if actions is None else np.asarray(actions)
     elif type(space).__name__ == "Box" and (actions is None or isinstance(actions, int)):
         if math.prod(space.shape) != 1 or not space.is_bounded():
-            raise SettingError(f"the actions of {name} are {space!s:.80}; pass actions=[...], those to choose from")
+            raise SettingError(f"the actions of {name} are {space!s:.80}; pass actions=[...], the list to choose from")
         chosen = np.linspace(space.low, space.high, actions or 3, dtype=space.dtype)
     elif type(space).__name__ == "Box":
         chosen = np.asarray(actions, dtype=space.dtype)

@@ -87,7 +87,7 @@ def has_table(environment: Any, encoding: Encoding) -> bool:
 def start_states(environment: Any, encoding: Encoding, resets: int) -> list[int]:
     """Return the states in which episodes start, the most likely one first.
 
-    If the environment does not tell, these are the first states after some resets.
+    If the environment does not provide them, these are the first states after some resets.
     """
     told = None if changing_wrapper(environment) or encoding.needs_key else start_probabilities(environment)
     if told is not None and len(told) == encoding.states:

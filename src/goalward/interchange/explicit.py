@@ -48,7 +48,7 @@ class Choices(NamedTuple):
 def choices_of(ssp: SSP) -> Choices:
     """Return the choices and branches of a model.
 
-    A state without actions cannot be written: it gets a choice that stays where it is, at a cost of 1.
+    A state without actions cannot be written: it gets a choice that leads back to it, at a cost of 1.
     """
     S, A = ssp.costs.shape
     stuck = np.flatnonzero(~ssp.available.any(axis=1))
@@ -255,8 +255,8 @@ def fill_rows(
     """Write the rows of a model; return the first row of a choice without branches, or -1, and the number of entries.
 
     `number` is the new number of each state, that of goals being the number of states left. Branches to one state are
-    added up, and short rows sorted. Nothing is refused here: a number that is wrong stays as it is, to be refused with
-    the row's name. Costs hold the price of every step, to which rewards are added.
+    added up, and short rows sorted. No errors are raised here: wrong numbers are kept, and reported later with
+    the name of the row. Costs hold the cost of every step, to which rewards are added.
     """
     indptr, successors, weights, costs = rows
     states, actions = costs.shape

@@ -85,8 +85,8 @@ def read_packed(path: Path) -> io.BytesIO:
 def tar_members(content: io.BytesIO) -> dict[str, memoryview]:
     """Return the regular files of a tar by their names; nothing is copied or written to disk.
 
-    `tarfile` accepts negative sizes, repeated names and sparse files, and takes a damaged header for the end of the
-    archive; all of these are refused here.
+    `tarfile` accepts negative sizes, repeated names and sparse files, and treats a damaged header as the end of the
+    archive; this function raises an error for all of these.
     """
     content.seek(0)
     view = content.getbuffer()
@@ -112,7 +112,7 @@ def tar_members(content: io.BytesIO) -> dict[str, memoryview]:
     except UnicodeDecodeError:
         raise FileError("the name of a tar member is not UTF-8; write the file again") from None
     except (tarfile.TarError, ValueError, OverflowError, RecursionError) as error:
-        raise FileError(f"damaged, or not a tar, plain or packed with gzip or xz ({error})") from None
+        raise FileError(f"damaged, or not a tar file, plain or compressed with gzip or xz ({error})") from None
     if any(view[end : end + tarfile.BLOCKSIZE]):
         raise FileError(f"damaged: no tar header at byte {end}; write the file again")
     return members

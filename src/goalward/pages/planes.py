@@ -100,7 +100,7 @@ def agent_facts(label: str, style: LineStyle, agent: Any, truncation: str) -> di
 
 
 def path_document(block: Block, run: Run) -> dict[str, Any]:
-    """Return where the agent went: of each episode every n-th state, and the last."""
+    """Return where the agent went: every n-th state of each episode, and its last one."""
     trajectory = run.trajectory
     ends = np.cumsum(run.steps)
     most = max(FEWEST_POINTS, MOST_POINTS // max(len(ends), 1))

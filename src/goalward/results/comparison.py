@@ -1,9 +1,9 @@
 """`compare`: agents side by side in one world, in one call.
 
-It is a study like any other. What decides its runs is written down as data where that is possible: agents of goalward
-and their settings, models, ids, and functions and classes at the top of a Python file. Then the runs go to worker
-processes, and with a folder they are stored and resumed. Anything else (a lambda, a function of a notebook, a prior
-that is an object) exists in this process only: the runs stay here and nothing is stored.
+It is a study like any other. Everything that decides its runs is written down as data if possible: goalward's agents
+and their settings, models, ids, and functions and classes at the top of a Python file. Then worker processes make
+the runs, and a folder stores and resumes them. Anything else (a lambda, a function of a notebook, a prior
+that is an object) exists only in this process, which then makes the runs and stores nothing.
 """
 
 from __future__ import annotations

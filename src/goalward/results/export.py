@@ -28,7 +28,7 @@ from goalward.table import Column, Columns, Table
 class ListedRun(NamedTuple):
     """One run of a study, and what the folder stores of it.
 
-    `document` is that of its file, `values` are its measures, and `stored` tells how the study was run.
+    `document` is the document of its file, `values` are its measures, and `stored` tells how the study was run.
     """
 
     design: Design

@@ -125,7 +125,7 @@ class Results:
     def summary(self, level: float = 0.95, interval: str = "t", reference: bool = False) -> Table:
         """Return a table with one row for each agent in each world: means over runs, with their intervals.
 
-        The `interval` is Student's ("t"), or the table has medians with their intervals ("median"), at `level`. If
+        `interval` selects means with Student's intervals ("t") or medians with theirs ("median"), at `level`. If
         there is one world, the notes compare the agents with the first one, run by run. With `reference`, a column has
         the gap regret divided by `goalward.theory.RegretLimit.reference`: a heuristic scale, not a bound.
         """
@@ -136,7 +136,7 @@ class Results:
     def status(self, check: bool = False) -> Table:
         """Return a table with one row for each cell: how many runs the folder has now, which failed, which are missing.
 
-        Names and sizes of files decide; with `check`, every file is read and verified.
+        Only names and sizes of files are checked; with `check`, every file is read and verified.
         """
         if self.folder is None:
             raise SettingError("these results were never stored; run the study with a folder")

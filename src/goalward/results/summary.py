@@ -97,7 +97,7 @@ def summary_table(results: Results, level: float = 0.95, interval: str = "t", re
 def reference_in(results: Results, cell: CellResults) -> float:
     """Return `goalward.theory.RegretLimit.reference` for the world of a cell.
 
-    NaN where there is no limit or it is 0, where each run has a world of its own, and where code of a user makes the
+    NaN where there is no limit or it is 0, where each run has a world of its own, and where a user's code makes the
     world: reading results executes nothing.
     """
     from goalward.theory.limit import regret_limit

@@ -148,8 +148,8 @@ def find_end_components(
 ) -> int:
     """Shrink `rows` to those inside end components; write the number of each state's, and return how many there are.
 
-    `component` has strong components of a graph that has these rows. Returns INTERRUPTED on Ctrl-C; what `rows` has
-    lost by then it would have lost anyhow.
+    `component` has strong components of a graph that has these rows. Returns INTERRUPTED on Ctrl-C; the rows that
+    `rows` has lost by then would be lost anyway.
     """
     states = component.size
     actions = rows.size // states
@@ -337,7 +337,7 @@ def find_sure_states(
     """Compute the greatest fixed point: shrink `usable`, fill `distance` and `order`, return how many are sure.
 
     `exact` says that the predecessors are those along the usable rows, and not along more. Returns INTERRUPTED on
-    Ctrl-C; what `usable` has lost by then it would have lost anyhow.
+    Ctrl-C; the rows that `usable` has lost by then would be lost anyway.
     """
     states = distance.size
     alive = np.empty(states, dtype=np.bool_)

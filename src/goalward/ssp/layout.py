@@ -109,8 +109,8 @@ def state_label(ssp: SSP, state: int) -> str:
 def neighbours(number: Int32s, cells: NDArray[np.intp], wind: Sequence[int] | None = None) -> Int32s:
     """Return ``reached[cell, direction]``, the state in which a step from the cell ends; directions as in `DIRECTIONS`.
 
-    `number` has the state of each cell: its number, that of the goal, or `WALL`. Wind adds to how far a step goes down,
-    or up; one goes sideways first, then cell by cell to a wall or the edge.
+    `number` has the state of each cell: its number, that of the goal, or `WALL`. Wind adds to the vertical part of a
+    step: the walker moves sideways first, then up or down until a wall or the edge.
     """
     columns = number.shape[1]
     row, column = np.divmod(cells, columns)

@@ -41,7 +41,7 @@ class Presence:
     def claim(self, wanted: Iterable[str], making: Iterable[str] = (), workers: int = 0) -> set[str]:
         """Announce the runs that this process makes and those it wants; return which of these others are making.
 
-        A folder that cannot be written is found when a run is stored.
+        A folder that cannot be written to is detected when a run is stored.
         """
         temporary = self.path.with_name(f".{self.path.stem}{files.TEMPORARY}")
         taken: set[str] = set()

@@ -162,7 +162,7 @@ def check_draw(name: str, draw: str | None, settings: Mapping[str, Any]) -> None
 def world_code(world_id: str, settings: Mapping[str, Any]) -> str:
     """Return the digests of a world's code and of its model; empty if the world comes with goalward.
 
-    A file that the world reads can change the model too. If every run draws its own, the model is the default one.
+    A file that the world reads can change the model too. If each run draws its own model, the default one is used.
     """
     code = known_worlds.code(world_id)
     if code is None:

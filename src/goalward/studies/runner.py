@@ -379,7 +379,7 @@ class Session:
     def next_batch(self, workers: int) -> list[Job]:
         """Return the jobs to hand out next: first one of each cell, then several of the slowest cell at once.
 
-        A run that was tried before goes alone: of a batch that ends its worker, nobody knows which run is to blame.
+        A run that was tried before is handed out alone: if a batch kills its worker, the guilty run is unknown.
         """
         going = {job.cell for jobs in self.in_flight.values() for job in jobs}
         fresh = [cell for cell in self.pending if cell not in self.ended and cell not in going]

@@ -77,7 +77,7 @@ def check_study(store: Store, design: Design, *, read: bool = True) -> Status:
 def unused_files(store: Store) -> dict[str, list[Path]]:
     """Return the files that no stored design names: runs, failures and attachments.
 
-    Raises FileError if a design cannot be read, because it might name any of the runs.
+    Raises FileError if a design cannot be read, because it might refer to any of the runs.
     """
     keys: set[str] = set()
     needed: set[str] = set()

@@ -192,7 +192,7 @@ class Store:
     def states(self, keys: Iterable[str], *, read: bool = True) -> dict[str, NoRun]:
         """Return the states of some runs (`StoredRun.state`, `NoRun.state`), with reasons for those not stored.
 
-        Without `read`, names and sizes of files decide: a file that is there and not empty counts as stored.
+        Without `read`, only names and sizes are checked: a file that exists and is not empty counts as stored.
         """
         wanted, sizes = dict.fromkeys(keys), {} if read else self.sizes()
         states: dict[str, NoRun] = {}

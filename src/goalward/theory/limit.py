@@ -19,11 +19,11 @@ Proposition
             eta(s, a) >= 1 / I(s, a),   sum_a eta(s, a) = sum P(s | s', a') eta(s', a')  for every s outside S*.
 
     docs/explanation/theory.md has the proof and the sources. The form for shortest paths was derived for goalward and
-    has not been reviewed by anybody else.
+    has not been reviewed independently.
 
-C log K is no scale at practical K: near-ties take more episodes than anybody runs until they matter. `resolved` says
-which share of C belongs to pairs that K episodes can tell from optimal ones, and `reference` is a scale to divide
-regrets by. It is a heuristic and no bound: agents may well be below it.
+C log K is not a useful scale at practical K: near-ties matter only after more episodes than anybody runs.
+`resolved` says which share of C belongs to pairs that K episodes can tell from optimal ones, and `reference` is a
+scale to divide regrets by. It is a heuristic, not a bound: agents may well be below it.
 """
 
 from __future__ import annotations

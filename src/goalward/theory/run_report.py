@@ -2,7 +2,7 @@
 
 ``gw.theory.report(run)`` takes a run of any agent that has a belief and plans with models drawn from it, recorded with
 ``learn(..., keep_plans=True, keep_steps=True)``. `Report.table` compares the end of the run with the bounds,
-``gw.plot(report)`` draws how it came to that. ``goalward theory RESULTS`` does the same for the runs of a study.
+``gw.plot(report)`` draws them along the run. ``goalward theory RESULTS`` does the same for the runs of a study.
 
 What can be expected of one run
     On every path: regret = R1 + R2 + R3, R1 <= B L, and for PSRL-SSP's epochs the bound on their number L. In

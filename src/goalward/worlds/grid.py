@@ -151,7 +151,7 @@ def slippery_rows(reached: Int32s, weights: Floats) -> tuple[Int64s, Int32s, Flo
     """Return the compressed rows of some states: entries in each row, successors, probabilities.
 
     ``weights[action, direction]`` is the probability of a step in a direction. Directions that end in the same state
-    are merged: `slot` is the rank of a direction's end among the different ends of its state.
+    are merged: `slot` is, for each direction, the rank of its end state among the distinct ones.
     """
     states = np.arange(len(reached))
     order = np.argsort(reached, axis=1, kind="stable")

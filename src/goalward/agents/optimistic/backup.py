@@ -48,8 +48,8 @@ def back_up(
 ) -> float:  # fmt: skip
     """Compute Q from V, whose last entry is the goal, and V_new, the smallest Q in each state.
 
-    Returns the largest change of a value. Q_up and U_new are written only if there is a blend. Where several actions
-    tie, U_new is the largest of theirs, which holds however ties are broken.
+    Returns the largest change of a value. Q_up and U_new are written only if there is a blend. If several actions
+    tie, U_new is the largest of their values, which holds however ties are broken.
     """
     size, successors, mass, rest = rows.size, rows.successors, rows.mass, rows.rest
     spread, floor, extra, scale, blend, cap = bonus

@@ -114,7 +114,7 @@ def lower_rows(
 ) -> int:  # fmt: skip
     """Write p̃ as canonical rows, w(y) = constant + root sqrt(p̂(y)) per row; return the number of entries.
 
-    The goal's share is added up from what is taken away, so it is positive however small the widths are.
+    The goal's share is the sum of what is taken away, so it is positive however small the widths are.
     """
     end = 0
     for row in range(size.size):

@@ -63,8 +63,8 @@ ROOT_STEPS = 60
 class MeanRows(NamedTuple):
     """The mean of several models on the union of their supports; `indptr` and `successors` as in `SSP`.
 
-    Rows that may lead where they never led have an entry for the goal, perhaps of probability 0. ``sizes[row]`` is how
-    many successors the row has in one model, in the mean.
+    Rows that may lead to unseen successors have an entry for the goal, perhaps of probability 0. ``sizes[row]`` is the
+    mean number of successors of the row in a model.
     """
 
     indptr: Int64s
