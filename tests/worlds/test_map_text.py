@@ -115,8 +115,8 @@ def test_pits_are_dead_ends_in_which_nothing_can_be_done() -> None:
     [
         ("~ = -1\nS~G", "~ = -1 is not valid before the map; .* a number from 0"),
         ("~ = much\nS~G", "~ = much is not valid before the map"),
-        ("~ = inf\nS~G", "~ = inf comes before"),
-        ("# = 1\nS.G", "# = 1 comes before .* have no cost"),
+        ("~ = inf\nS~G", "~ = inf is not valid before"),
+        ("# = 1\nS.G", "# = 1 is not valid before .* have no cost"),
         ("sand = 5\nS.G", "sand = 5 is not valid before the map; such a line gives a character its cost"),
         ("wind = 1 2\nS.G", "wind has 2 numbers, the map 3 columns"),
         ("wind = 1 x 2\nS.G", "wind is 1 x 2; it must be an integer for each column"),
