@@ -73,7 +73,7 @@ def header(**changes: bytes) -> bytearray:
         (header(size=b"77777777777\0"), "ends inside 'name' of 8,589,934,591 bytes"),
         (header(size=b"\xff" * 12), "the tar header at byte 0 has a size or a kind that no model needs"),
         (header(size=b"-0000000001\0"), "the tar header at byte 0 has a size"),
-        (header(size=b"00000000009\0"), r"not a tar, .* \(invalid header\)"),
+        (header(size=b"00000000009\0"), r"not a tar file, .* \(invalid header\)"),
         (header(size=b"\x80" + b"\xff" * 11), "ends inside 'name'"),
         (header(size=b"\x80" + b"\xff" * 11, kind=b"x"), "not a tar"),
         (header(size=b"\xff" * 12, kind=b"x"), "not a tar"),
