@@ -100,7 +100,7 @@ def cache_directory() -> Path | None:
 
 
 def is_private(status: os.stat_result) -> bool:
-    """Return whether nobody else can write to a folder: Numba unpickles its cache, which executes code."""
+    """Return whether only this user can write to a folder: Numba unpickles its cache, which executes code."""
     return status.st_uid == os.getuid() and not status.st_mode & 0o022
 
 
@@ -113,7 +113,7 @@ def remove_unused(root: Path) -> None:
 
 
 class Compilations(event.Listener):
-    """Shows one phase while kernels are compiled, also nested ones; loading from the cache shows none."""
+    """Shows a phase while kernels are compiled, one for nested compilations; loading from the cache shows none."""
 
     def __init__(self) -> None:
         self.depth = self.count = 0

@@ -34,7 +34,7 @@ _displays: list[Display] = []
 
 @dataclass(eq=False)
 class Phase:
-    """One thing that is being done: `done` of `total` units, if they can be counted, and a second count beside them.
+    """One task in progress: `done` of `total` units, if they can be counted, and a second count beside them.
 
     `parts` returns the work in progress elsewhere, such as in other processes.
     """
@@ -55,7 +55,7 @@ class Phase:
         self.done, self.second = done, second
 
     def line(self, now: float) -> str:
-        """Return what is being done, how far it is and, once something is done, how long the rest may take.
+        """Return the task, its progress and, once something is done, an estimate of the time left.
 
         >>> Phase("psrl learns", 10, "episodes", "steps", 4, 1200, began=0.0).line(8.0)
         'psrl learns: 4 of 10 episodes, 1,200 steps, about 12 s left'
@@ -72,7 +72,7 @@ class Phase:
 
 @contextmanager
 def phase(text: str, total: int = 0, unit: str = "", second_unit: str = "") -> Iterator[Phase]:
-    """Declare what is done inside; call `advance` on the result to say how far it is."""
+    """Declare the task of the block; call `advance` on the result to report its progress."""
     entry = Phase(text, total, unit, second_unit)
     _phases.append(entry)
     try:
@@ -93,7 +93,7 @@ def counted(text: str, unit: str, items: Iterable[Item], total: int) -> Iterator
 
 
 def current(now: float | None = None) -> str:
-    """Return what is being done, from the whole to its parts; empty if no phase is open."""
+    """Return the open phases as text, outermost first; empty if no phase is open."""
     moment = time.monotonic() if now is None else now
     return "; ".join(entry.line(moment) for entry in list(_phases))
 
@@ -108,7 +108,7 @@ class Display:
         self.lock, self.process = threading.Lock(), os.getpid()
 
     def look(self, now: float) -> None:
-        """Show what is being done if an update is due."""
+        """Show the open phases if an update is due."""
         if self.terminal:
             self.draw(now)
         elif now >= self.next_line and _phases:
@@ -170,7 +170,7 @@ class NotebookBars:
 
 
 def bar_table(phases: list[Phase], now: float) -> Table:
-    """Return a line for each phase: what is being done, how far it is, and a bar if there is room for one."""
+    """Return a line for each phase: its task, its progress, and a bar if there is room for one."""
     from rich.progress_bar import ProgressBar
     from rich.table import Table
     from rich.text import Text
@@ -186,7 +186,7 @@ def bar_table(phases: list[Phase], now: float) -> Table:
 
 @contextmanager
 def displayed(stream: TextIO) -> Iterator[None]:
-    """Show what is being done inside, from a thread that looks four times a second."""
+    """Show the progress of the block, from a thread that looks four times a second."""
     over = threading.Event()
     display = Display(stream, time.monotonic())
     _displays.append(display)
@@ -205,7 +205,7 @@ def displayed(stream: TextIO) -> Iterator[None]:
 
 
 def shown() -> AbstractContextManager[None]:
-    """Show what is being done inside in a terminal or a notebook, unless it is shown already."""
+    """Show the progress of the block in a terminal or a notebook, unless it is already shown."""
     stream = sys.stderr
     wanted = stream is not None and not _displays and (stream.isatty() or in_notebook())
     return displayed(stream) if wanted else nullcontext()

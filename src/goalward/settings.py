@@ -78,7 +78,7 @@ class Setting:
         return check(name, value, self.annotation)
 
     def plain(self, name: str, value: Any) -> Any:
-        """Return a checked value as it enters keys: as plain data, with all settings of what it names."""
+        """Return a checked value in the form used for keys: plain data, with all settings of the object it names."""
         named = self.registry is not None and not (value is None and self.optional)
         return self.registry.complete(value) if named else plain(self.check(name, value))
 

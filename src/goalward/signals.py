@@ -89,7 +89,7 @@ def check_interrupt() -> None:
 
 @contextmanager
 def keeping(kept: str) -> Iterator[None]:
-    """Let an interrupt that leaves the block say what is kept and how to continue."""
+    """Tell the user of an interrupt that leaves the block what is kept and how to continue."""
     try:
         yield
     except KeyboardInterrupt as stop:  # where nobody has called `catch_signals`, as in a notebook

@@ -92,7 +92,7 @@ def remember(file: UserFile) -> str:
 
 
 def without_digests(text: str) -> str:
-    """Return a text without the digests of files, leaving only the names of what is in them."""
+    """Return a text without the digests of files; only names inside the files are left."""
     return DIGEST.sub("", text)
 
 

@@ -29,7 +29,7 @@ class TestRestore:
     @pytest.mark.parametrize(
         ("change", "message"),
         [
-            ({"surplus": 1}, "the state holds"),
+            ({"surplus": 1}, "the state has"),
             ({"visits": np.zeros((2, 2), dtype=np.int64)}, r"visits must have shape \(3, 4\)"),
             ({"visits": np.zeros((3, 4))}, "dtype int64"),
             ({"k": "one"}, "k must be of type int"),

@@ -60,7 +60,7 @@ def test_the_same_in_json(run):
     assert "regret / reference" in out
     assert "* reference: a heuristic scale, not a bound" in out
     code, _, err = run("summary", "results/small", "--compare", "psrl", "uniform", "--reference")
-    assert (code, "leave it out with --compare" in err) == (2, True)
+    assert (code, "--reference and --compare exclude each other" in err) == (2, True)
     code, out, _ = run("summary", "results/small", "--compare", "psrl", "uniform")
     assert code == 0
     assert "gap regret of psrl minus that of uniform, run by run" in out

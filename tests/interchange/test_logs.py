@@ -119,7 +119,9 @@ def test_another_prior(path: Path) -> None:
 def test_unfinished_episodes_are_refused_or_left_out(path: Path) -> None:
     """The pit is reached and never left; without it, the bridge leads nowhere, and so does the road to it."""
     path.write_text(HEADER + LOG + "3,0,home,jump,1,bridge\n3,1,bridge,fall,1,pit\n")
-    message = r"row 8 .*leads to 'pit', where nothing was ever played; name it as a goal, or pass drop_unfinished=True"
+    message = (
+        r"row 8 .*leads to 'pit', where no action was ever played; name it as a goal, or pass drop_unfinished=True"
+    )
     with pytest.raises(FileError, match=rf"{message} .* \(1 such steps\)"):
         gw.learn_from(path, goal="work")
     estimate = gw.learn_from(path, goal="work", drop_unfinished=True)

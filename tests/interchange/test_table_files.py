@@ -183,7 +183,7 @@ def test_names_survive_and_stay_different(path: Path) -> None:
             "state 'C', reached from 'A' by 'go' in row 3 .*, has no transitions of",
         ),
         (HEADER + "B,go,B,1,1\n", "every state of the table is a goal"),
-        (COUNTS, r"the table has counts; pass normalize=True \(--set normalize=true\) to take .* or prior=1.0"),
+        (COUNTS, r"the table has counts; pass normalize=True \(--set normalize=true\) to use .* or prior=1.0"),
         (COUNTS.replace("3,1", "-3,1"), "the table has counts"),
     ],
 )

@@ -114,7 +114,7 @@ def one(x: Any, action: Any) -> list[Any]:
 @pytest.mark.parametrize(
     ("start", "actions", "successors", "goal", "error", "message"),
     [
-        (1, ["a"], one, 1, StateError, "start 1 is a goal; start somewhere else"),
+        (1, ["a"], one, 1, StateError, "start 1 is a goal; choose another start"),
         ([0], ["a"], one, 1, TypeError, "unhashable"),
         (0, ["a"], one, [[1]], TypeError, "unhashable"),
         (0, ["a"], one, 2, StateError, r"state 1, reached from 0|no goal is reachable"),

@@ -118,5 +118,7 @@ def test_epochs_of_another_kind_need_not_obey() -> None:
 
 
 def test_too_small_problems_are_refused() -> None:
-    with pytest.raises(TheoryError, match="S=1, A=2, T=9: the bound on the number of epochs needs two of each"):
+    with pytest.raises(
+        TheoryError, match="S=1, A=2, T=9: the bound on the number of epochs needs at least two of each"
+    ):
         epoch_bound(1, 2, 3, 9)

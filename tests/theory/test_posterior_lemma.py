@@ -114,7 +114,7 @@ def test_runs_that_end_early_are_left_out() -> None:
 
 
 def test_bad_input() -> None:
-    with pytest.raises(TheoryError, match="there are 1 worlds whose runs reach the epoch"):
+    with pytest.raises(TheoryError, match="1 worlds have runs that reach the epoch"):
         agreement(np.ones((1, 1)), np.ones((1, 1)), ["x"])
     with pytest.raises(TheoryError, match="does not plan with draws"):
         sample_pair(PosteriorMean(Dirichlet(1.0)), Dirichlet(1.0), COSTS, 1, 5, 0, WANTED)

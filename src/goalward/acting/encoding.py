@@ -141,9 +141,9 @@ class Encoding:
             number = len(self.numbers)
             if number == self.states:
                 raise StateError(
-                    f"the environment returned {brief(observation)}, its observation number {number + 1:,}, and"
+                    f"the environment returned {brief(observation)}, the observation number {number + 1:,}, but"
                     f" max_states is {self.states:,}; learn again with a larger max_states=, or with a key=function"
-                    " that tells fewer observations apart"
+                    " that distinguishes fewer observations"
                 )
             try:
                 key = plain(key)

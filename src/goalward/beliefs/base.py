@@ -188,7 +188,7 @@ class Belief(Memory, ABC):
         return self.task.model(*rows, self.costs.sample(rng) if self.task.costs_unknown else None)
 
     def mean(self) -> SSP:
-        """Return the expected model; unknown costs are the means of what was paid."""
+        """Return the expected model; unknown costs are the means of paid costs."""
         return self.task.model(*self.mean_rows(), self.costs.mean())
 
     def seen_mean(self) -> SSP:

@@ -111,7 +111,7 @@ def add_costs(
     states: Int64s, actions: Int64s, costs: Floats, unknown: Bools,
     visits: Int64s, means: Floats, squares: Floats, seen: Floats,
 ) -> None:  # fmt: skip
-    """Add what was paid to the sums, step by step: so the result does not depend on how steps are passed."""
+    """Add paid costs to the sums, step by step, so that the result does not depend on how steps are grouped."""
     for i in range(len(states)):
         state, action = states[i], actions[i]
         if unknown[state, action]:

@@ -84,7 +84,7 @@ class Counts(Memory):
         self.visits.reshape(-1)[row] = source.visits.reshape(-1)[row]
 
     def estimates(self, more: float) -> tuple[Int64s, Int32s, Floats, Floats]:
-        """Return size, successors, counts / (visits + more), and what is left of each row, which goes to the goal."""
+        """Return size, successors, counts / (visits + more), and the rest of each row, which goes to the goal."""
         mass, rest = np.empty(self.counts.shape), np.empty(len(self.size))
         estimate(more, self.size, self.counts, self.visits.reshape(-1), mass, rest)
         return self.size, self.successors, mass, rest
@@ -131,7 +131,7 @@ def tally(
 
 @kernel
 def enter(row: int, successor: int, size: Int64s, successors: Int32s, counts: Int64s) -> bool:
-    """Count one successor of a row, keeping the row sorted; False where there is no room for it."""
+    """Count one successor of a row, keeping the row sorted; False if there is no room for it."""
     end = size[row]
     index = end
     while index > 0 and successors[row, index - 1] >= successor:
@@ -152,7 +152,7 @@ def enter(row: int, successor: int, size: Int64s, successors: Int32s, counts: In
 
 @kernel
 def estimate(more: float, size: Int64s, counts: Int64s, visits: Int64s, mass: Floats, rest: Floats) -> None:
-    """Write counts / total, total = visits + more but at least 1; what is missing, in `rest`, goes to the goal."""
+    """Write counts / total, with total = max(visits + more, 1); `rest` is the missing mass, which goes to the goal."""
     for row in range(size.size):
         total = max(visits[row] + more, 1.0)
         rest[row] = (total - visits[row]) / total

@@ -170,8 +170,8 @@ class NeighbourhoodsBelief(Belief):
                 return rows
             lost[state] += 1
         raise UnreachableGoalError(
-            f"{DRAWS} draws in a row left state {np.argmax(lost)} or others without a way to the goal; after what was"
-            " seen, it can hardly be reached from there: let the agent give up (give_up_cost=20, or --give-up-cost 20),"
+            f"{DRAWS} draws in a row left state {np.argmax(lost)} or others without a way to the goal; given the data,"
+            " it can hardly be reached from there: let the agent give up (give_up_cost=20, or --give-up-cost 20),"
             " or take another prior, such as Dirichlet(0.1)"
         )
 

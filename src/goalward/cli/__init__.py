@@ -1,4 +1,4 @@
-"""The command line. Each module holds the verbs about one thing; `app` holds what they share.
+"""The command line. Each module holds the verbs on one subject; `app` holds what they share.
 
 Verbs do not handle the errors of goalward: `main` prints them in one line.
 """

@@ -27,7 +27,7 @@ ONE_LINE = 0.3
 
 
 class ShownFigure(Figure):
-    """A figure that a notebook shows even if nobody has loaded pyplot."""
+    """A figure that a notebook shows even if pyplot is not loaded."""
 
     def _repr_png_(self) -> bytes:
         file = io.BytesIO()

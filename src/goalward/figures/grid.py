@@ -71,7 +71,7 @@ def grid_figure(ssp: SSP, values: Floats, policy: Int64s, title: str = "") -> Fi
 
 
 def state_colours(values: Floats, scale: Normalize) -> Floats:
-    """Return the colour of each state; states of infinite value have one of their own."""
+    """Return the colour of each state; states of infinite value have a separate colour."""
     colours = mpl.colormaps[COLOURS](scale(np.where(np.isfinite(values), values, 1.0)))[:, :3]
     colours[np.isinf(values)] = to_rgb(DEAD_END)
     return np.asarray(colours)

@@ -32,7 +32,7 @@ LOGARITHMIC = ("regret", "epochs", "gap regret in units", "L1 distance of sample
 
 
 def theory_figure(reports: Sequence[Report], title: str) -> Figure:
-    """Draw runs of the same agent in the same world, or in worlds of the same distribution, beside the bounds."""
+    """Draw runs of the same agent in the same world, or in worlds of the same distribution, with the bounds."""
     points = reports[0].points
     curves = {name: np.array([report.curves[name] for report in reports]) for name in reports[0].curves}
     for name, unit in (("over_reference", curves["reference"]), ("over_limit", curves["log_limit"])):

@@ -122,7 +122,7 @@ class Source:
             raise FileError(error.strerror or first_line(error)) from None
         except Exception as error:  # the readers of damaged files raise many types
             kind = "Parquet" if self.is_parquet else "CSV"
-            raise FileError(f"is damaged, or is not a {kind} file of such a table ({first_line(error)})") from None
+            raise FileError(f"is damaged, or is not a table in a {kind} file ({first_line(error)})") from None
 
     def read(self, parts: Iterator[Any]) -> None:
         """Read the columns that have a meaning; `parts` are the names of all columns, then batches of rows."""
@@ -249,7 +249,7 @@ def find_goals(columns: Columns, goal: Name | Sequence[Name] | None) -> Bools:
         ends = ", ".join(repr(names[state]) for state in last) or "none"
         raise StateError(
             f"no state is called goal; name it with goal=... (states without transitions of their own: {ends})"
-            "; on the command line with --goal NAME, or --set goal=NAME where there is no --goal"
+            "; on the command line with --goal NAME, or --set goal=NAME if the command has no --goal"
         )
     wanted = [str(name) for name in ([goal] if isinstance(goal, str | int) else goal or ["goal"])]
     unknown = next((name for name in wanted if name not in names), None)

@@ -249,7 +249,7 @@ class Parser:
             return np.array([self.number(text, line) for text, line in zip(texts.to_pylist(), lines, strict=True)])
 
     def model(self) -> Explicit:
-        """Return what was read."""
+        """Return the model that was read."""
         for section, count in (("@nr_states", self.states), ("@nr_choices", self.choices)):
             if self.header.get(section, str(count)) != str(count):
                 declared = self.header[section]

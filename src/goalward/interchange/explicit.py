@@ -197,7 +197,9 @@ class Explicit:
         elif len(self.initial) == 1:
             state = int(self.initial[0])
         else:
-            raise StateError(f"{len(self.initial)} states are initial; choose one with start=..., a state's number")
+            raise StateError(
+                f"{len(self.initial)} states are initial; choose one with start=..., the number of a state"
+            )
         if is_goal[state]:
             raise StateError(f"the start, state {state}, is a goal; choose another with start=...")
         return state

@@ -253,7 +253,7 @@ def usable_steps(source: Source, columns: Columns, is_goal: Bools, drop: bool) -
         if not drop:
             row = int(np.argmax(lost))
             raise StateError(
-                f"the step{source.location(row)} leads to {columns.entry(row)[2]!r}, where nothing was ever played;"
+                f"the step{source.location(row)} leads to {columns.entry(row)[2]!r}, where no action was ever played;"
                 " name it as a goal, or pass drop_unfinished=True to leave such steps out"
                 f" ({np.count_nonzero(lost)} such steps)"
             )

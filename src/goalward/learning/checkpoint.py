@@ -81,7 +81,7 @@ class Checkpoint:
                     loop.ledger.break_off(int(Ended.STOPPED))
             else:
                 if not loop.agent.task_from_state(saved["task"]).is_like(loop.agent.task):
-                    raise ValueError("it learnt in another world, or knew other costs")
+                    raise ValueError("the agent learnt in a different world, or knew other costs")
                 agent_file.restore_progress(loop.agent, saved["agent"])
                 loop.plan = loop.stage.restore(saved["position"], loop.agent)  # type: ignore[arg-type]
         except WRONG as error:

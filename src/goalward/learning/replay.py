@@ -248,7 +248,7 @@ class Recorder:
             self.frames[-1].count(frame.seen, frame.times)
 
     def replay(self) -> Replay:
-        """Return what was recorded so far, with a last frame that has the counts of all steps."""
+        """Return the replay so far, with a last frame that has the counts of all steps."""
         frames = list(self.frames)
         # In the middle of a run the open epoch is shown as far as it has come.
         last = self.open or (frames[-1] if frames else None)

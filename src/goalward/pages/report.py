@@ -158,7 +158,7 @@ def cell_document(block: Block, cell: CellResults, level: float, most: int, curv
 
 
 def facts(results: Results) -> Iterator[dict[str, Any]]:
-    """Yield what is known of each agent in each world: settings, prior knowledge, what ended its epochs."""
+    """Yield the facts about each agent in each world: settings, prior knowledge, what ended its epochs."""
     store = None if results.folder is None else Store.open(results.folder)
     for cell in results.cells:
         stored: Mapping[str, Any] = {}
@@ -182,7 +182,7 @@ def facts(results: Results) -> Iterator[dict[str, Any]]:
 
 
 def study_text(results: Results) -> str:
-    """Return the study file as it was run; empty if the folder does not have it."""
+    """Return the study file that was run; empty if the folder does not contain it."""
     with suppress(FileError):
         return "" if results.folder is None else Store.open(results.folder).study_text(results.design.reference)
     return ""

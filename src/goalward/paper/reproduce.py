@@ -48,7 +48,7 @@ PUBLISHED = {
 
 
 def published_table(summary: Table, regime: str) -> Table | None:
-    """Return the regrets of a summary beside the published ones; None if none can be compared."""
+    """Return the regrets of a summary with the published ones; None if none can be compared."""
     rows = []
     for row in summary.rows:
         agent = row["agent"].value if isinstance(row["agent"], Cell) else row["agent"]

@@ -72,7 +72,7 @@ def bounds_table(store: Store, results: Results) -> Table:
 
 
 def proved(agent: Learner) -> tuple[str, str]:
-    """Return the bound that is proved about an agent as it is set, and what the proof assumes."""
+    """Return the proved bound for an agent with its settings, and the assumptions of the proof."""
     bound, assumes = (str(vars(type(agent)).get(name, "")) for name in ("bound", "assumes"))
     for setting in ("scale", "sharpness"):
         if bound and getattr(agent, setting, 1.0) != 1.0:

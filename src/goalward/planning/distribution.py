@@ -193,7 +193,7 @@ def moves_of(ssp: SSP, weights: Floats) -> Moves:
 
 
 def common_step(costs: Floats) -> float | None:
-    """Return the largest step of which all costs are multiples; None if there is none, or it is very small."""
+    """Return the largest common divisor of all costs; None if there is none, or if it is very small."""
     distinct = np.unique(costs).tolist()
     fractions = [Fraction(cost).limit_denominator(LARGEST_DENOMINATOR) for cost in distinct]
     if [float(fraction) for fraction in fractions] != distinct:

@@ -137,7 +137,7 @@ class Reduction(NamedTuple):
     def of(cls, ssp: SSP, small: int, members: Int32s | None = None) -> Reduction:
         """Reduce a model; up to `small` states nothing is swept, so the order by plain distances suffices.
 
-        `members` is the order of an earlier reduction of the same graph, to have the very same problem again.
+        `members` is the order from an earlier reduction of the same graph; it reproduces the same problem.
         """
         predecessors = predecessors_of(ssp, ssp.available)
         distance, order, usable = sure_states(ssp, ssp.available, predecessors)
@@ -219,7 +219,7 @@ def find_free(
     actions: Int64s,
     loop: Int32s,
 ) -> int:
-    """Find the states that reach the goal for nothing, then the zero-cost loops; return how many, or INTERRUPTED."""
+    """Find the states that reach the goal at no cost, then the zero-cost loops; return how many, or INTERRUPTED."""
     indptr, successors, _, costs = model
     states, width = costs.shape
     flat = costs.reshape(-1)

@@ -181,7 +181,7 @@ def proved(solution: Solution, tolerance: float, what: str) -> Solution:
         raise PrecisionError(
             f"the bounds on {what} are {solution.width:.1e} apart, relative to the value; {tolerance:g} was requested,"
             f" but double precision proves no more: {remedy(solution.width)}.solution of this error holds the values of"
-            " a policy that reaches the goal, unproved",
+            " a policy that reaches the goal, without proof",
             solution,
         )
     return solution
@@ -201,7 +201,7 @@ def solve_all(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None) 
 
 @np.errstate(over="ignore", invalid="ignore", divide="ignore")
 def solve_reduced(ssp: SSP, tolerance: float, start: Solution | None, progress: Phase) -> Solution:
-    """Solve what is left of a model without dead ends and free loops."""
+    """Remove dead ends and zero-cost loops from a model, and solve the reduced problem."""
     reduction = Reduction.of(ssp, DENSE_STATES)
     extended, policy = reduction.extended(), np.empty(reduction.states, dtype=np.int64)
     if reduction.states == 0:

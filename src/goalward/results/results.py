@@ -57,7 +57,7 @@ class CellResults:
     missing, failed, damaged
         The numbers of the other runs.
     caveat
-        What the agent's notes ask every table and figure to show; empty if there is nothing.
+        The caveat that every table and figure must show; empty if there is none.
     """
 
     cell: Cell

@@ -146,7 +146,7 @@ def find_end_components(
     component: Int32s,
     loop: Int32s,
 ) -> int:
-    """Shrink `rows` to those inside end components; write the number of each state's, and return how many there are.
+    """Shrink `rows` to those inside end components; write the component of each state; return how many there are.
 
     `component` has strong components of a graph that has these rows. Returns INTERRUPTED on Ctrl-C; the rows that
     `rows` has lost by then would be lost anyway.

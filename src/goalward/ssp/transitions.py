@@ -130,7 +130,7 @@ def rows_of(
     actions, old_actions = by_appearance(columns.actions, len(columns.action_names))
     S, A = len(old_states), len(old_actions)
     if not S:
-        raise ShapeError("every state of the table is a goal; give transitions that start somewhere else")
+        raise ShapeError("every state of the table is a goal; give transitions that start in other states")
     check_pairs(S, A)
     states[is_goal] = S
 
@@ -192,7 +192,7 @@ def check_pairs(states: int, actions: int) -> None:
     if states * actions > LARGEST_PAIRS:
         raise ShapeError(
             f"there are {states} states and {actions} actions, {states * actions} pairs; the most is {LARGEST_PAIRS}:"
-            " call actions alike where different states have different names for them"
+            " use the same action names in all states"
         )
 
 
@@ -250,7 +250,7 @@ def reachable_transitions(
     """Yield the transitions of all reachable states; those to a goal lead to `GOAL`."""
     is_goal = goal_test(goal)
     if is_goal(start):
-        raise StateError(f"start {start!r} is a goal; start somewhere else")
+        raise StateError(f"start {start!r} is a goal; choose another start")
     every_action = None if callable(actions) else list(actions)
     seen = {start}
     waiting = deque([start])
@@ -274,7 +274,7 @@ def reachable_transitions(
                     if len(seen) == limit:
                         raise ShapeError(
                             f"more than {limit:,} states are reachable from {start!r}, such as {after!r};"
-                            " pass a larger limit, or leave out of a state what does not matter"
+                            " pass a larger limit, or remove irrelevant details from the states"
                         )
                     seen.add(after)
                     waiting.append(after)

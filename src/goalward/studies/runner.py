@@ -287,7 +287,7 @@ class Session:
         return self.spent[cell] / self.ended[cell]
 
     def carry_out(self, workers: Workers) -> None:
-        """Hand out all jobs and store what comes back."""
+        """Hand out all jobs and store their results."""
         self.notice(workers)
         self.presence.claim([])
         # One worker compiles the kernels of the agents, and the others read them from the cache. Those of users' own

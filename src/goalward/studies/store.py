@@ -283,7 +283,7 @@ class Store:
         return [self.read_design(reference) for name in self.studies() for reference in self.designs(name)]
 
     def design(self, study: str | None = None) -> Design:
-        """Return a design: the one of ``NAME/DIGEST`` (the beginning of a digest will do), or the last run of ``NAME``.
+        """Return a design: the one of ``NAME/DIGEST`` (a prefix of the digest is enough), or the last run of ``NAME``.
 
         Without a name, the study is the only one of the folder.
         """
@@ -331,7 +331,7 @@ class Store:
 
 
 def listed(folder: Path) -> list[os.DirEntry[str]]:
-    """Return what is in a folder; nothing if there is no such folder."""
+    """Return the entries of a folder; empty if there is no such folder."""
     try:
         with os.scandir(folder) as entries:
             return list(entries)

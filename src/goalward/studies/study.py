@@ -249,11 +249,11 @@ class Study:
 
     @property
     def text(self) -> str:
-        """The study as a results folder stores it: complete TOML, which can be run there as it stands."""
+        """The study as a results folder stores it: complete TOML, which can be run there unchanged."""
         return self.stored_text()
 
     def stored_text(self, before: Stored | None = None, tags: Collection[str] = ()) -> str:
-        """Return `text` with what is known about this run; `before` is what the folder knew."""
+        """Return `text` with the facts about this run; `before` are the facts that the folder has."""
         now = datetime.now(UTC).isoformat()
         stored = {
             "results": RESULTS_VERSION,

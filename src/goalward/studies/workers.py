@@ -66,7 +66,7 @@ class Workers:
             raise WorkerError(f"the executor takes no more runs ({error}); open another one") from None
 
     def waiting_for(self) -> str:
-        """Return what is wrong at the moment; raise WorkerError if it has been wrong for too long."""
+        """Return the current problem; raise WorkerError if it has lasted too long."""
         problem, now = self.problem(), time.monotonic()
         if not problem:
             self.well = now

@@ -1,4 +1,4 @@
-"""How many epochs PSRL-SSP has, and what is true of each of them.
+"""The number of epochs of PSRL-SSP, and invariants that each epoch satisfies.
 
 Lemma (number of epochs). With L epochs in K episodes and T steps, S, A >= 2 and T >= 2,
 

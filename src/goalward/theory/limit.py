@@ -158,7 +158,7 @@ def refuse(ssp: SSP, reachable: Bools, solution: Solution) -> None:
     if lost.any():
         raise TheoryError(
             f"state {ssp.state_name(int(np.argmax(lost)))} can be reached but is a dead end; the limit of regret needs"
-            " models without: let the agent give up (with_give_up)"
+            " models without dead ends: let the agent give up (with_give_up)"
         )
 
 

@@ -60,7 +60,7 @@ def line(actions: tuple[str, str], states: int, forward: float, back: float, cos
 
 @register("combination-lock-v0")
 def combination_lock(length: Size = 8, actions: Size = 4, success: Share = 0.9, seed: Count = 0) -> SSP:
-    """CombinationLock: one action goes on, all others go back to the start.
+    """CombinationLock: one action advances, all others lead back to the start.
 
     Each place has one right action, which has to be found by trying. A wrong one loses the way already made.
 

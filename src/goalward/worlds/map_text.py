@@ -24,7 +24,7 @@ HEADER = re.compile(r"\s*(\S+)\s*=\s*(.*\S)\s*")
 
 
 class Drawing(NamedTuple):
-    """A map as it was read.
+    """A map that was read from text.
 
     `cells` holds the characters, `costs` what a step from each cell costs, `wind` how far the wind of each column
     carries upwards, or None.

@@ -117,10 +117,10 @@ def tuned(source: RunSource) -> Iterator[Finding]:
 
 
 def withheld(source: RunSource) -> Iterator[Finding]:
-    """Test that PSRL-SSP needs neither B* nor T*: by the settings of the agents that describe the true world."""
+    """Test that PSRL-SSP needs neither B* nor T*, by listing the facts about the world that agents need."""
     needs = {name: agents.find(name).needs for name in ("psrl", "uc-ssp", "bernstein-ssp", "ulcvi", "eb-ssp")}
     known = ", ".join(f"{name} {' and '.join(needs[name]) or 'nothing'}" for name in needs)
-    ran = "nothing: the agents say what they must know of the true world"
+    ran = "nothing: the agents declare what they must know about the true world"
     yield Finding("withheld", ran, f"must be told: {known}", certain(not needs["psrl"]))
 
 
