@@ -152,7 +152,7 @@ def test_names_survive_and_stay_different(path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "is not a CSV file|has no column"),
+        ("", "is not a table in a CSV file|has no column"),
         (HEADER, "the table has no rows"),
         (
             "state,action\nA,go\n",
