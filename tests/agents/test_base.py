@@ -43,7 +43,7 @@ class TestRestore:
     def test_missing(self) -> None:
         state = begun().to_state()
         del state["k"]
-        with pytest.raises(ValueError, match="psrl learns"):
+        with pytest.raises(ValueError, match="psrl needs the entries"):
             begun().restore(state)
 
     def test_file_with_a_misfit(self, tmp_path: Path) -> None:
