@@ -28,6 +28,18 @@ class Lake(gymnasium.Wrapper):
         print("closed")
         super().close()
 
+class Corridor:
+    """Three rooms in a row, without a class or a space of Gymnasium."""
+    action_space = 2
+
+    def reset(self, *, seed=None):
+        self.room = 0
+        return self.room, {}
+
+    def step(self, action):
+        self.room = max(self.room + (1 if action else -1), 0)
+        return self.room, -1.0, self.room == 3, False, {}
+
 class Forgetful(PSRL):
     """Plans as PSRL-SSP does, until it does not."""
     patience: int = 3
@@ -77,7 +89,7 @@ def test_a_file_is_learnt_with_rules_and_closed(call, own):
     ("arguments", "place"),
     [
         (["own.py:Lake", "--set", "fails_after=20", "--goal", "1.0", "--give-up-cost", "5"], "line 16: RuntimeError"),
-        (["grid-world", "--agent", "own.py:Forgetful", "--agent-set", "patience=0"], "line 28: KeyError: 'gone'"),
+        (["grid-world", "--agent", "own.py:Forgetful", "--agent-set", "patience=0"], "line 40: KeyError: 'gone'"),
     ],
 )  # fmt: skip
 def test_errors_in_users_files_are_theirs(call, own, arguments, place):
@@ -104,3 +116,23 @@ def test_run_shows_a_study_as_json_without_executing_files(call, own, tmp_path):
     assert json.loads(err or out)["worlds"][0] | {"code": ""} == {
         "world": "own.py:Lake", "label": "Lake", "settings": {}, "goal": 1.0, "give_up_cost": 5.0, "code": "",
     }  # fmt: skip
+
+
+def test_results_of_an_environment_are_drawn_and_compared_by_cost(call, own, tmp_path):
+    """There is no regret without a model."""
+    agents = "".join(f'[[agents]]\nagent = "{name}"\n' for name in ("psrl", "uniform"))
+    study = f'name = "own"\nruns = 3\nepisodes = 20\n[[worlds]]\nworld = "own.py:Corridor"\n{agents}'
+    (tmp_path / "own.toml").write_text(study)
+    assert call("run", "own.toml", "--workers", "1")[0] == 0
+    for axes in ("linear", "log"):
+        code, out, err = call("plot", "results/own", "--axes", axes, "--out", f"{axes}.svg")
+        assert (code, (tmp_path / f"{axes}.svg").exists()) == (0, True), err
+    code, out, err = call("summary", "results/own", "--compare", "psrl", "uniform", "--format", "json")
+    assert (code, json.loads(out)["comparison"][0]["measure"]) == (0, "cost"), err
+    assert json.loads(out)["comparison"][0]["first_lower"] == 3
+
+
+@pytest.mark.parametrize("verb", ["show", "solve"])
+def test_an_environment_of_no_library_has_no_table(call, own, verb):
+    code, _, err = call(verb, "own.py:Corridor")
+    assert (code, "shows no table of transitions" in err) == (2, True), err

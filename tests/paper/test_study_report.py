@@ -21,6 +21,8 @@ from goalward.agents import Agent, Plan
 class Own(Agent):
     """Samples its posterior at the start of every episode and after every tenth step."""
 
+    samples_posterior = True
+
     def begin(self, task, rng):
         super().begin(task, rng)
         self.belief = gw.Dirichlet(1.0).belief(task)

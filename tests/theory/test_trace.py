@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from recorded import WORLDS, recorded
 
+import goalward as gw
 from goalward import Dirichlet, learn
 from goalward.agents import PSRL, Agent, Plan, PosteriorMean, Steps, Task, Uniform
 from goalward.errors import TheoryError
@@ -18,6 +19,7 @@ class Own(Agent):
 
     with_values: bool = True
     with_model: bool = True
+    samples_posterior = True
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         super().begin(task, rng)
@@ -45,6 +47,15 @@ def test_an_agent_of_the_user_is_traced(with_values: bool) -> None:
     at = trace.epoch[7]
     model, values, (state, action) = trace.models[at], trace.values[at], [column[7] for column in trace.steps[:2]]
     assert model.costs[state, action] + model.to_dense()[state, action] @ values == pytest.approx(values[state])
+
+
+def test_agents_that_do_not_claim_to_sample_their_posterior_are_refused() -> None:
+    class Silent(Own):
+        samples_posterior = False
+
+    run = learn(Silent(), gw.worlds.grid_world(), 3, seed=1, keep_plans=True, keep_steps=True)
+    with pytest.raises(TheoryError, match="draws from its posterior"):
+        trace_of(run)
 
 
 def test_what_is_missing_is_said() -> None:

@@ -301,7 +301,7 @@ def brief(value: Any) -> str:
 def hashable_form(value: Any, name: str = "observation") -> str:
     """Return a Python expression that turns an observation into something hashable."""
     if isinstance(value, np.ndarray):
-        return f"{name}.tobytes()"
+        return f"tuple({name}.ravel().tolist())"
     if isinstance(value, dict | list | tuple) and len(value) <= 6:
         entries = list(value.items() if isinstance(value, dict) else enumerate(value))
         return f"({', '.join(hashable_form(entry, f'{name}[{index!r}]') for index, entry in entries)},)"

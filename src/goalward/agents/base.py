@@ -65,7 +65,7 @@ class Learner(Declared, ShownAsFacts, Memory, contract.Agent[TaskT, PlanT]):
     assumes: ClassVar[str] = ""
     """What the proof assumes beside a proper policy and costs of at most 1."""
 
-    samples_posterior: ClassVar[bool] = True
+    samples_posterior: ClassVar[bool] = False
     """Whether the models of its plans are draws from its `belief`, if it has one; `goalward.theory` asks."""
 
     recommended: ClassVar[str] = ""

@@ -214,8 +214,9 @@ def summary(
         tuple[str, str] | None, typer.Option(metavar="A B", help="Compare two agents run by run instead.")
     ] = None,
     measure: Annotated[
-        str, typer.Option(help="With --compare: gap_regret (varies least), regret or cost.")
-    ] = "gap_regret",
+        str | None,
+        typer.Option(help="With --compare: gap_regret (varies least), regret or cost.  [default: the first one known]"),
+    ] = None,
     reference: Annotated[
         bool, typer.Option("--reference", help="Also divide the gap regret by a scale: a heuristic, not a bound.")
     ] = False,
@@ -229,7 +230,8 @@ def summary(
     from goalward.table import save
 
     checked_level(level)
-    checked_measure(measure)
+    if measure is not None:
+        checked_measure(measure)
     results = read_results(folder, study, ["gap_regret"])
     if compare and reference:
         raise SettingError("--reference and --compare exclude each other; leave one of them out")
@@ -252,7 +254,7 @@ def plot(
         typer.Option(metavar="FILE", help="A name that ends in .png, .pdf or .svg. Without an ending, all three."),
     ] = None,
     measure: Annotated[
-        str | None, typer.Option(help="regret, gap_regret or steps.  [default: regret; on log axes gap_regret]")
+        str | None, typer.Option(help="regret, gap_regret, cost or steps.  [default: regret, or cost without a model]")
     ] = None,
     axes: Annotated[str | None, typer.Option(help="linear or log.  [default: linear]")] = None,
     level: Annotated[float | None, typer.Option(help="The confidence level.  [default: 0.95]")] = None,
@@ -266,7 +268,7 @@ def plot(
 
     draw = registry.find(kind)
     files = [] if out is None else figure_files(out)
-    curves = {*REGRETS, checked_measure(measure or "regret", CURVES)} if kind == "regret" else CURVES
+    curves = {*REGRETS, checked_measure(measure or "cost", CURVES)} if kind == "regret" else CURVES
     results = read_results(folder, study, curves)
     if out is None:
         name = f"{results.design.name}-{kind}{'-log' * (kind == 'regret' and axes == 'log')}"

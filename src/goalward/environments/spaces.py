@@ -24,7 +24,7 @@ BOX_ADVICE = (
     "learn with continuous states by gw.learn(gw.agents.ContinuousPSRL(), gw.ContinuousTask.from_gymnasium(env,"
     " goal=...), episodes), which suits at most 4 dimensions; or cut them into cells by"
     " gw.Environment(gw.Discretize(env, bins=...), ...); or, if few different observations appear, number these by"
-    " gw.Environment(env, key=lambda observation: observation.tobytes(), ...)"
+    " gw.Environment(env, key=lambda observation: tuple(observation.ravel().tolist()), ...)"
 )
 RESET = "reset(seed=...) must return (observation, info), where info is a dictionary"
 

@@ -54,7 +54,7 @@ def from_gymnasium(env: Any, *, goal: Any = None, cost: Any = None) -> SSP:
     array([ 5,  7, 11, 12])
     """
     environment = make_environment(env) if isinstance(env, str) else env
-    wrapper, bare = changing_wrapper(environment), environment.unwrapped
+    wrapper, bare = changing_wrapper(environment), getattr(environment, "unwrapped", environment)
     if wrapper is not None and (hasattr(bare, "P") or hasattr(bare, "ssp")):
         raise SettingError(
             f"the wrapper {wrapper} may change what the steps of {name_of(environment)} return, and the model is that"

@@ -143,6 +143,7 @@ def agent_document(
     return agent_facts(label, style, replay.agent, truncation) | {
         "known": {name: str(plain(value)) for name, value in replay.agent.given.items() if not isinstance(value, SSP)},
         "hasPlans": replay.has_plans,
+        "samples": replay.agent.samples_posterior,
         "optimist": isinstance(replay.agent, Optimist) and replay.agent.scale >= 1.0,
         "epochs": replay.epochs,
         "optimalValue": replay.optimal_value,

@@ -121,12 +121,16 @@ def skewed_notes(results: Results) -> list[str]:
     return [f"skewed runs, whose t-intervals are too short: {agents}; see --interval median"] * bool(skewed)
 
 
+def usual_measure(results: Results) -> str:
+    return "gap_regret" if all(cell.has_model for cell in results.cells) else "cost"
+
+
 def paired_notes(results: Results, level: float, interval: str) -> list[str]:
     """Return the comparisons of all agents with the first one, in a study of one world and few agents."""
     first, *others = results.agents() or [""]
     if len(results.worlds()) != 1 or not 0 < len(others) <= MOST_NOTES:
         return []
-    measure = "gap_regret" if all(cell.has_model for cell in results.cells) else "cost"
+    measure = usual_measure(results)
     notes = []
     for other in others:
         ((_, pairs),) = compare(results, other, first, measure, level, interval).items()
@@ -247,10 +251,10 @@ def completed(cell: CellResults, measure: str) -> dict[int, float]:
 
 
 def comparison_table(
-    results: Results, first: str, second: str, measure: str = "gap_regret", level: float = 0.95, interval: str = "t"
+    results: Results, first: str, second: str, measure: str | None = None, level: float = 0.95, interval: str = "t"
 ) -> Table:
-    """Return two agents compared run by run in every world they share."""
-    checked_measure(measure)
+    """Return two agents compared run by run in every world they share: by gap regret, or cost without a model."""
+    measure = checked_measure(measure or usual_measure(results))
     checked_level(level)
     agents = named(results, first), named(results, second)
     comparisons = compare(results, *agents, measure, level, checked_interval(interval))

@@ -83,7 +83,6 @@ class KLIndex(BeliefAgent):
     samples: Annotated[int, Ge(1), Le(1_000)] = 8
     """M, how many models are drawn for each plan."""
 
-    samples_posterior = False
     recommended: ClassVar[str] = "the least regret"
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:

@@ -106,6 +106,7 @@ class PSRL(BeliefAgent):
     """The factor of counts when probabilities are drawn; above 1 the draws are not samples of the posterior."""
 
     bound = "O~(B S sqrt(A K)), Bayesian"
+    samples_posterior = True
     assumes = "the world is drawn from the prior, whose worlds have values up to B; c >= c_min > 0"
     recommended: ClassVar[str] = "a theorem"
 

@@ -85,7 +85,7 @@ function follows(replay) {
 }
 
 function began(replay) {
-  if (replay.frame === 0) return replay.belief ? [["It starts", "without experience: it draws a world that could be true, and follows the best plan of that world."]] : [];
+  if (replay.frame === 0) return replay.samples ? [["It starts", "without experience: it draws a world that could be true, and follows the best plan of that world."]] : [];
   const reason = follows(replay) && replay.whyEnded(replay.frame - 1);
   return reason ? [["It planned again", `because ${reason}.`]] : [];
 }

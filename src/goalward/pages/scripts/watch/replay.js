@@ -154,6 +154,13 @@ export class Replay {
     return actions;
   }
 
+  // The actions that it plays most often in a state: those at least half as likely as the likeliest.
+  likelyActions(state) {
+    const shares = this.actionsOf(state).map((action) => [action, this.share(state * this.world.actions + action)]);
+    const largest = Math.max(...shares.map(([, share]) => share));
+    return shares.filter(([, share]) => 2 * share >= largest).map(([action]) => action);
+  }
+
   // The probability of playing an action under the current plan.
   share(pair) {
     if (this.frames.shares) return this.frames.shares[this.frame * this.pairs + pair];

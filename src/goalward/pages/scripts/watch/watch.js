@@ -479,7 +479,7 @@ class WatchPage extends AgentsPage {
       const replanned = layer === "replanned" ? this.whatIf.plans?.[place] : null;
       const edges = [];
       for (let state = 0; state < states; state += 1) {
-        const played = layer !== "replanned" ? replay.actionsOf(state) : replanned?.policy[state] >= 0 ? [replanned.policy[state]] : [];
+        const played = layer !== "replanned" ? replay.likelyActions(state) : replanned?.policy[state] >= 0 ? [replanned.policy[state]] : [];
         const amount = amountIn(layer, this.world, replay, replanned, state);
         const walled = this.whatIf.walls.has(state) && layer === "replanned";
         const bare = walled ? "wall" : Number.isNaN(amount) ? "none" : amount === Infinity ? "lost" : layer === "visits" && amount === 0 ? "unseen" : null;
