@@ -114,7 +114,7 @@ class Table(NamedTuple):
 
 def read_table(environment: Any) -> Table:
     """Read the table of an environment; raises an error that says what is wrong with it."""
-    name, bare = name_of(environment), environment.unwrapped
+    name, bare = name_of(environment), getattr(environment, "unwrapped", environment)
     if getattr(bare, "fickle_passenger", False):
         raise SettingError(f"the table of {name} omits its fickle passenger; learn through its steps instead")
     rows = getattr(bare, "P", None)
@@ -155,7 +155,7 @@ def costs_of(table: Table, cost: CostRule, ignored: Collection[int] = ()) -> Flo
 
 def table_model(environment: Any, goal: GoalRule, cost: CostRule) -> SSP:
     """Return the model of a table of transitions."""
-    table, bare = read_table(environment), environment.unwrapped
+    table, bare = read_table(environment), getattr(environment, "unwrapped", environment)
     reached, ended, live = set[int](), set[int](), set[int]()  # the states that are entered so
     ways = []
     for _, outcome in table.entries:
