@@ -37,10 +37,10 @@ export function introduction(world, replays) {
 export function readingGuide(replays, kind) {
   const [plans, looks] = [true, false].map((has) => replays.filter((replay) => replay.hasPlans === has).map(({ label }) => label).join(" and "));
   const [sign, several] = { grid: ["An arrow", "arrows"], graph: ["The word in a circle", "words"] }[kind] ?? ["“Plays”", "actions"];
-  const tie = replays.some(({ frames }) => frames.shares) ? "it draws one of them at random" : "equally good to it";
+  const tie = replays.some(({ frames }) => frames.shares) ? "about equally likely" : "equally good to it";
   return [
     [kind === "list" ? "● before a state" : "The dot", kind === "list" ? "says that the agent is there." : "is the agent; the line behind it is the way it came."],
-    [sign, `is the action that it would take there. Several ${several}: ${tie}.`],
+    [sign, `is the action that it would most likely take there. Several ${several}: ${tie}.`],
     ["Colour and number", "show the layer chosen above: “value” is what it expects to pay from there to the goal. At first that is a guess."],
     ...(plans ? [["An epoch", `is the time in which ${plans} keeps one plan. Then it plans again, with everything it has seen.`]] : []),
     ...(looks ? [["A snapshot", `is a look at ${looks}, which makes no plans: it changes its mind at every step.`]] : []),
