@@ -51,8 +51,8 @@ def test_a_hopeful_plan_and_the_first_goal(visit, path):
     action, chance = re.search(
         r"imagines that “(\w+)” in row 0, column 0, .* leads to the goal \((\d+ %); in truth 0 %\)", caption
     ).groups()
-    imagined = f"psrl imagines that {action} leads from the start to the goal with {chance}"
-    assert said(f"{imagined}, which never happens in truth.")
+    imagined = f"psrl imagines that {action} leads from the start to the goal with a chance of {chance}"
+    assert said(f"{imagined}. In truth it never does.")
     numbers = set(page.eval_on_selector_all(f"{SECOND} .cell", "cells => cells.map((cell) => cell.dataset.text)"))
     assert numbers == {"0"}
     assert said("q-learning expects 0 everywhere")
@@ -76,7 +76,7 @@ def test_a_hopeful_plan_and_the_first_goal(visit, path):
 def test_where_it_has_been_and_what_it_believes(visit, path):
     page = visit(path, view("epoch=60&layer=visits"))
     assert said(
-        f"psrl has been in the start {number_in(page, FIRST, START)} times, and in the cell left of the goal once"
+        f"psrl has been at the start {number_in(page, FIRST, START)} times, and in the cell left of the goal once"
     )
     assert number_in(page, FIRST, LEFT_OF_GOAL) == "1"
     page.click("button[data-value=uncertainty]")
@@ -89,11 +89,13 @@ def test_where_it_has_been_and_what_it_believes(visit, path):
     belief = page.evaluate("window.goalward.replays[0].posterior(41).map(({ mean }) => mean)")
     assert len(belief) == 12
     assert {f"{100 * mean:.0f} %" for mean in belief} == {"8 %"}
-    assert said("believes that right leads to each of twelve places with 8 %")
+    assert said("believes that right leads to each of twelve places with a chance of 8 %")
     page = visit(path, view("epoch=end&cell=2,2&action=1"))
     tried = page.locator("#cell .actions tr:has-text('right') td").nth(1).inner_text()
     believed = page.evaluate("window.goalward.replays[0].posterior(41).find(({ successor }) => successor === 11).mean")
-    assert said(f"it has tried right {tried} times and believes that it leads to the goal with {100 * believed:.0f} %")
+    assert said(
+        f"it has tried right {tried} times and believes that it leads to the goal with a chance of {100 * believed:.0f} %"
+    )
     truth = dict(zip(*gw.worlds.grid_world().row(LEFT_OF_GOAL, 1), strict=True))[11]
     assert said(f"The upright line marks the truth, {100 * truth:.0f} %.")
 

@@ -289,7 +289,7 @@ class TablePolicy(TabularPolicy):
 def policy_of(plan: Plan, S: int, A: int) -> Policy[int]:
     """Return the policy of a plan as an object."""
     if not isinstance(plan, Plan):
-        raise PolicyError(f"the agent planned {plan!r:.60}; it must be Plan(policy, stop_after_goals=1) or the like")
+        raise PolicyError(f"the agent planned {plan!r:.60}; plan() must return a Plan, such as Plan(policy)")
     return plan.policy if isinstance(plan.policy, Policy) else TablePolicy(plan.policy, S, A)
 
 
