@@ -93,9 +93,8 @@ def test_where_it_has_been_and_what_it_believes(visit, path):
     page = visit(path, view("epoch=end&cell=2,2&action=1"))
     tried = page.locator("#cell .actions tr:has-text('right') td").nth(1).inner_text()
     believed = page.evaluate("window.goalward.replays[0].posterior(41).find(({ successor }) => successor === 11).mean")
-    assert said(
-        f"it has tried right {tried} times and believes that it leads to the goal with a chance of {100 * believed:.0f} %"
-    )
+    chance = f"with a chance of {100 * believed:.0f} %"
+    assert said(f"it has tried right {tried} times and believes that it leads to the goal {chance}")
     truth = dict(zip(*gw.worlds.grid_world().row(LEFT_OF_GOAL, 1), strict=True))[11]
     assert said(f"The upright line marks the truth, {100 * truth:.0f} %.")
 
