@@ -7,6 +7,7 @@ that its text is never held as a whole.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -27,9 +28,20 @@ NAMES = ("state", "action", "next_state", "episode")
 NUMBERS = ("probability", "count", "cost", "step")
 MOST_ROWS = 1 << 29
 BATCH = 1 << 15  # rows
-BLOCK = 1 << 17  # bytes of a CSV file; Arrow holds several
+BLOCK = 1 << 15  # bytes of a CSV file; Arrow holds several
 SHORT_ROW = 8  # bytes
 FEW_NAMES = 1 << 12
+
+
+@contextlib.contextmanager
+def system_allocator() -> Iterator[None]:
+    """Let Arrow allocate with malloc in a block or function: its default pool keeps much of the memory it frees."""
+    before = pa.default_memory_pool()
+    pa.set_memory_pool(pa.system_memory_pool())
+    try:
+        yield
+    finally:
+        pa.set_memory_pool(before)
 
 
 class Column:
@@ -83,7 +95,6 @@ class NameColumn(Column):
         renumber(self.memory[self.matched : self.size], np.asarray(encoded.indices))
         self.known, self.new = encoded.dictionary, []
         self.count, self.matched = len(self.known), self.size
-        pa.default_memory_pool().release_unused()  # Arrow keeps much of what it frees
 
     def names(self) -> Any:
         """Return the name of each number."""
@@ -124,6 +135,7 @@ class Source:
             kind = "Parquet" if self.is_parquet else "CSV"
             raise FileError(f"is damaged, or is not a table in a {kind} file ({first_line(error)})") from None
 
+    @system_allocator()
     def read(self, parts: Iterator[Any]) -> None:
         """Read the columns that have a meaning; `parts` are the names of all columns, then batches of rows."""
         self.header: list[str] = next(parts)
@@ -176,6 +188,7 @@ class Source:
             present, needed = ", ".join(self.header[:20]), ", ".join(columns)
             raise ShapeError(f"the table has no column {missing[0]!r}; it has {present}, needs {needed}")
 
+    @system_allocator()
     def transitions(self, weight: str | None = None) -> Columns:
         """Hand out the transitions of the table, weighted by a column of numbers, or else equally."""
         self.require("state", "action", "next_state", *([] if weight is None else [weight]), "cost")

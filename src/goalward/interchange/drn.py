@@ -38,7 +38,7 @@ from pyarrow import compute
 from goalward.arrays import Bools, Floats, Int32s, Int64s
 from goalward.errors import FileError
 from goalward.files import write_bytes
-from goalward.interchange.columns import Column, NameColumn
+from goalward.interchange.columns import Column, NameColumn, system_allocator
 from goalward.interchange.explicit import Explicit, Reward, choices_of, unique_names
 from goalward.interchange.umb import pieces
 
@@ -58,12 +58,12 @@ NEITHER = "{text!r:.60} is neither a state nor an action nor a branch"
 STATE, ACTION, BRANCH, OTHER = range(4)
 
 
+@system_allocator()
 def read(path: Path, **options: Any) -> dict[str, Any]:
     """Read what `SSP.from_rows` takes; the options are those of `Explicit.rows`."""
     parser = Parser(path.stat().st_size // SHORT_LINE)
     for text in whole_lines(pieces(path)):
         parser.read(text)
-        pa.default_memory_pool().release_unused()  # Arrow keeps much of what it frees
     return parser.model().rows(**options)
 
 
