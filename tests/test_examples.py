@@ -45,7 +45,8 @@ def test_the_examples_come_with_the_package(tmp_path: Path) -> None:
     for path in EXAMPLES.glob("*.*"):
         assert (tmp_path / "examples" / path.name).read_bytes() == path.read_bytes()
     again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (again.returncode, again.stderr) == (1, "goalward: there is a folder examples already; go to another one\n")
+    message = "goalward: the folder examples already exists; run this command in another folder\n"
+    assert (again.returncode, again.stderr) == (1, message)
 
 
 def test_an_environment_in_a_policy_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -150,7 +150,7 @@ def test_states_that_hide_something_are_reported() -> None:
 def test_what_cannot_be_explored() -> None:
     with pytest.raises(SettingError, match="has more than 3 states"):
         gw.explore(gymnasium.make("CliffWalking-v1"), max_states=3)
-    with pytest.raises(ModelError, match="reached the goal by its rule"):
+    with pytest.raises(ModelError, match="reached the goal, which is"):
         gw.explore(Corridor(), goal=lambda outcome: False)
     with pytest.raises(SettingError, match="samples is 0"):
         gw.explore(Corridor(), goal=goal, samples=0)

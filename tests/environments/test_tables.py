@@ -139,7 +139,7 @@ class TestRules:
     [
         (Corridor(), {}, SettingError, "which endings of Corridor are the goal.*goal='terminated' if all are"),
         (Corridor(), {"goal": "terminate"}, UnknownNameError, "did you mean 'terminated'"),
-        (Corridor(), {"goal": 7.0}, ModelError, "no transition of Corridor reaches the goal by its rule, a reward of"),
+        (Corridor(), {"goal": 7.0}, ModelError, "no transition of Corridor reaches the goal, which is a reward of"),
         (Corridor(), {"goal": None, "cost": "rewards"}, SettingError, "which endings"),
         (Corridor(), {"goal": 5.0, "cost": "rewards"}, UnknownNameError, "did you mean 'reward'"),
         (Corridor(), {"goal": 5.0, "cost": -1.0}, SettingError, "cost is -1.0; it must be a number from 0"),
@@ -147,14 +147,14 @@ class TestRules:
             Corridor(),
             {"goal": 5.0, "cost": lambda outcome: "a"},
             CostError,
-            "passed as cost returned 'a' .* not a number",
+            "passed as cost returned 'a' .* must return a number",
         ),
         (Corridor(), {"goal": [1]}, SettingError, r"goal is \[1\]"),
         (Corridor(P={1: {0: [(1.0, 0)]}}), {"goal": 5.0}, ShapeError, "Corridor at state 1, action 0 is not a list of"),
         (Corridor(P={1: {0: []}}), {"goal": 5.0}, ShapeError, "Corridor at state 1, action 1 is not a list of"),
         (Corridor(P={2: {0: [(1.0, 9, 5.0, True)]}}), {"goal": 5.0}, ShapeError, "action 0 is not a list of"),
         (Corridor(P={2: {0: [(0.9, 2, 5.0, True)], 1: []}}), {"goal": 5.0}, gw.errors.ProbabilityError, "sum to 0.9"),
-        (gymnasium.make("CartPole-v1"), {"goal": "terminated"}, SettingError, "CartPole-v1 shows no table of"),
+        (gymnasium.make("CartPole-v1"), {"goal": "terminated"}, SettingError, "CartPole-v1 has no table of"),
         ("NoSuchLake-v1", {}, UnknownNameError, "no Gymnasium environment .*is called 'NoSuchLake-v1'"),
     ],
 )
@@ -164,7 +164,7 @@ def test_bad_input(env: Any, options: dict[str, Any], error: type[Exception], me
 
 
 def test_a_fickle_passenger_is_in_no_table() -> None:
-    with pytest.raises(SettingError, match="omits its fickle passenger; learn through its steps"):
+    with pytest.raises(SettingError, match="omits its fickle passenger; learn from its steps"):
         gw.from_gymnasium(gymnasium.make("Taxi-v4", fickle_passenger=True))
 
 

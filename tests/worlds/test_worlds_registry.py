@@ -231,7 +231,7 @@ def test_an_id_of_gymnasium_is_an_environment_and_its_table_a_model():
     assert inner == worlds.grid_world(rows=2)
     with pytest.raises(SettingError, match="Blackjack-v1 are the goal"):
         worlds.load_world("Blackjack-v1")
-    with pytest.raises(SettingError, match="Blackjack-v1 shows no table"):
+    with pytest.raises(SettingError, match="Blackjack-v1 has no table"):
         worlds.load("Blackjack-v1", goal="1.0")
     with pytest.raises(UnknownNameError, match=r"is called 'Taxi-v9'; did you mean 'Taxi-v4'\?"):
         worlds.load_world("Taxi-v9")

@@ -1,7 +1,7 @@
-"""Gymnasium environments and similar objects: turning one into a world to learn in, and a world into an environment.
+"""Turns Gymnasium environments and similar objects into worlds to learn in, and worlds into environments.
 
 Importing this package registers the built-in worlds with Gymnasium, so ``gymnasium.make("goalward/GridWorld-v0")``
-finds them afterwards; ``gymnasium.make("goalward.environments:goalward/GridWorld-v0")`` does both.
+works. The longer id ``"goalward.environments:goalward/GridWorld-v0"`` makes Gymnasium import this package first.
 """
 
 try:

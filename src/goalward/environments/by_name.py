@@ -1,4 +1,4 @@
-"""Environments by their Gymnasium ids, such as ``Taxi-v4``, ``namespace/Name-v0`` or ``module:Name-v0``."""
+"""Makes environments from their Gymnasium ids, such as ``Taxi-v4``, ``namespace/Name-v0`` or ``module:Name-v0``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from goalward.errors import SettingError, UnknownNameError
 
 
 def make_environment(id: str, /, **settings: Any) -> Any:
-    """Make an environment by its id, with the arguments of its class."""
+    """Make an environment from its id; `settings` are arguments of its class."""
     spec = spec_of(id)
     try:
         return import_module("gymnasium").make(spec, **settings)
@@ -20,7 +20,7 @@ def make_environment(id: str, /, **settings: Any) -> Any:
 
 
 def environment_class(id: str) -> Any:
-    """Return the class, or the function, that makes the environments of an id."""
+    """Return the class or function that makes the environment with this id."""
     entry = spec_of(id).entry_point
     return import_module("gymnasium.envs.registration").load_env_creator(entry) if isinstance(entry, str) else entry
 
@@ -41,7 +41,7 @@ def spec_of(id: str) -> Any:
 
 @contextmanager
 def closing(world: Any) -> Iterator[None]:
-    """Close an environment, or the one behind a world, at the end of the block."""
+    """Close an environment, or the environment of a world, at the end of a ``with`` block."""
     try:
         yield
     finally:

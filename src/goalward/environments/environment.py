@@ -1,26 +1,25 @@
 """An environment as a world: what an agent may know about it, and what its steps mean.
 
 An environment has ``reset(seed=...) -> (observation, info)`` and ``step(action) -> (observation, reward, terminated,
-truncated, info)``, as in Gymnasium. What the outermost wrapper returns is what is learnt. `goalward.acting.encoding`
-numbers observations and actions; rules say which steps reach the goal and what they cost
-(`goalward.environments.goal_and_cost_rules`).
+truncated, info)``, as in Gymnasium. The agent learns from what the outermost wrapper returns.
+`goalward.acting.encoding` numbers observations and actions. The rules in `goalward.environments.goal_and_cost_rules`
+decide which steps reach the goal and what a step costs.
 
 Ends of episodes
-    An episode that ends away from the goal is never learnt as one that reached it. With ``give_up_cost`` it leads to
-    one more state, the last one, in which giving up is the only action. Without it the run ends there, with an error
-    unless the run has a limit of steps. `truncated` breaks the episode off: the step is learnt with the state it led
-    to, and the environment is reset.
+    If an episode ends away from the goal, its last step never counts as a step to the goal. With ``give_up_cost``, the
+    step leads to an additional state whose only action is to give up. Without it, the run ends, and raises an error
+    unless it has a limit of steps. A `truncated` step is learnt like any other, and then the environment is reset.
 
 Giving up
-    With ``give_up_cost`` the agent has one more action, the last one: it resets the environment, at that cost. The
-    agent knows where it leads: to the state in which all episodes start, or, if episodes start in different states, to
-    one more state called "start". Its only action costs nothing and draws the first observation.
+    With ``give_up_cost``, the agent has an additional action, the last one, which resets the environment at that cost.
+    The agent knows where the action leads. If all episodes start in one state, it leads to that state. Otherwise it
+    leads to an additional state called "start", whose only action costs nothing and draws the first observation.
 
 Costs
-    The agent knows a fixed `cost`, and the mean costs of a table of transitions (``env.unwrapped.P``) that no wrapper
-    may change. All others it has to learn; they may be random.
+    The agent knows the costs if `cost` is a fixed number. It also knows them if the environment has a table of
+    transitions (``env.unwrapped.P``) that no wrapper changes. Otherwise it learns the costs, which may be random.
 
-An environment made from a model carries it as ``environment.unwrapped.ssp``: learning in it is learning in the model.
+If an environment was made from a model, that model is ``environment.unwrapped.ssp``, and the agent learns in it.
 """
 
 from __future__ import annotations
@@ -47,11 +46,11 @@ from goalward.settings import Positive, check
 from goalward.ssp.model import SSP
 
 PATIENCE = 1_000_000
-"""Steps after which a run without a limit that has never reached the goal is an error."""
+"""A run without a limit of steps raises an error if it has not reached the goal after this many steps."""
 FIRST_EPISODES = 10
-"""Episodes in which a task without a goal is recognised."""
+"""The number of episodes at the start of a run that are checked for signs that the task has no goal."""
 RESETS = 10
-"""Resets with different seeds that must agree before episodes are taken to start in one state."""
+"""All episodes are assumed to start in one state if this many resets with different seeds lead to the same state."""
 new: Any = tuple.__new__
 """Makes named tuples in a third of the time that their own constructors take; see `benchmarks/gymnasium_steps.py`."""
 
@@ -64,17 +63,17 @@ class Environment(World[Task, Plan]):
     environment
         A Gymnasium environment, or an object with `reset` and `step`, with finitely many actions.
     goal, cost
-        Which steps reach the goal, and what they cost: see `goalward.environments.goal_and_cost_rules`. By default a
-        step costs minus its reward where that is negative, and 1 otherwise.
+        The rules for which steps reach the goal and what a step costs: see `goalward.environments.goal_and_cost_rules`.
+        By default, a step with a negative reward costs minus that reward, and any other step costs 1.
     give_up_cost
-        Let the agent give up: one more action, the last one, resets the environment at this cost. An episode that ends
-        away from the goal is then a restart at this cost. Regret is measured against the best policy that may give up.
+        Let the agent give up: an additional action, the last one, resets the environment at this cost. An episode that
+        ends away from the goal is also reset at this cost. Regret is measured against the best policy that may give up.
     key, max_states
-        ``key(observation)`` identifies the state: observations with the same key are one state. Without it,
-        observations of finite spaces are numbered by the space, all others as they appear. States that are numbered as
-        they appear may be at most `max_states`.
+        Observations with the same ``key(observation)`` are one state. Without a key, an observation from a finite space
+        has the number that the space gives it, and any other observation is numbered when it first appears. At most
+        `max_states` states can be numbered in this way.
     cost_range
-        The least and the largest cost that can be paid, where costs are unknown.
+        The smallest and the largest cost that a step can have. It matters only if the agent does not know the costs.
 
     Examples
     --------
@@ -104,9 +103,9 @@ class Environment(World[Task, Plan]):
         model = carried if isinstance(carried, SSP) and bare else None
         self.numbered = encoding_of(environment, key, max_states, None if model is None else model.costs.shape)
         self.cost = rules.cost_rule(cost if model is None else "reward")
-        self.counts_steps = cost is None and model is None  # a rewarded step costs 1, as nobody named its cost
+        self.counts_steps = cost is None and model is None  # rewarded steps cost 1 by default
         self.ended: int | None = None  # the state that stands for the end of an episode away from the goal
-        self.start: int | None = None  # the state in which episodes start, if they draw their first observation
+        self.start: int | None = None  # the state "start", if episodes start in different states
         if model is not None:
             self.model = self.graph = model if give_up_cost is None else model.with_give_up(give_up_cost)
             known = Task.of(self.model, 1)
@@ -118,7 +117,7 @@ class Environment(World[Task, Plan]):
         self.encoding = deepcopy(self.numbered)
 
     def survey(self, give_up_cost: float | None) -> Task:
-        """Return what an agent may know about an environment without a model."""
+        """Return what an agent may know about the environment if it was not made from a model."""
         environment, encoding = self.environment, self.numbered
         costs = np.full((encoding.states, encoding.actions), np.nan if self.cost.fixed is None else self.cost.fixed)
         if has_table(environment, encoding):
@@ -152,7 +151,7 @@ class Environment(World[Task, Plan]):
 
 
 class EnvironmentSimulator:
-    """An environment in progress."""
+    """Plays actions in the environment during a run, and turns the results into steps between numbered states."""
 
     def __init__(self, world: Environment, stream: int, limited: bool):
         self.world, self.environment, self.encoding = world, world.environment, world.encoding
@@ -204,8 +203,8 @@ class EnvironmentSimulator:
             successor = self.encoding.state(observation)
         if stated != stated and not self.low <= cost <= self.high:  # the cost is unknown, which is NaN
             raise CostError(
-                f"action {outcome.action} in state {outcome.state!r} cost {cost:g}, and cost_range is {self.low:g} to"
-                f" {self.high:g}; pass a wider range, or none"
+                f"action {outcome.action} in state {outcome.state!r} cost {cost:g}, but cost_range is {self.low:g} to"
+                f" {self.high:g}; pass a wider cost_range, or leave it out"
             )
         if reached or cut:
             self.reset()
@@ -222,7 +221,7 @@ class EnvironmentSimulator:
         self.stuck = self.idle[self.state]
 
     def wait(self) -> None:
-        """Count a step before the first goal; raises EndlessRunError if there were too many."""
+        """Count a step before the goal is first reached; raises EndlessRunError if there are too many."""
         self.patience -= 1
         if self.patience < 0:
             raise EndlessRunError(
@@ -235,19 +234,19 @@ class EnvironmentSimulator:
         raise EndlessRunError(
             f"{name_of(self.environment)} ended an episode away from the goal: action {outcome.action} in state"
             f" {outcome.state!r}, reward {outcome.reward}; the goal is {self.world.goal}. Use Environment(environment,"
-            " give_up_cost=...), which makes such an end a restart at that cost, or another rule as goal=..."
+            " give_up_cost=...), which makes such an end a restart at that cost, or pass another rule as goal=..."
         )
 
 
 class FirstEpisodes:
-    """Recognises tasks without a goal by their first episodes."""
+    """Checks during the first episodes of a run whether the task seems to have a goal."""
 
     def __init__(self, world: Environment):
         self.world, self.left = world, FIRST_EPISODES
         self.always_reached, self.always_rewarded = True, world.counts_steps
 
     def show_goal(self, outcome: Outcome, reached: bool, over: bool) -> bool:
-        """Return whether the steps have shown a goal; raises SettingError if they show that there is none."""
+        """Return True once the task seems to have a goal; raises SettingError if it seems to have none."""
         self.always_reached = self.always_reached and reached and not outcome.terminated
         self.always_rewarded = self.always_rewarded and outcome.gain > 0.0
         self.left -= reached or over
@@ -257,25 +256,26 @@ class FirstEpisodes:
         if self.always_reached:
             raise SettingError(
                 f"each of the first {FIRST_EPISODES} steps of {name} reached the goal, {goal}, although the episode"
-                ' went on; pass a rule that holds only once the task is done, goal=lambda step: step.info["is_success"]'
+                " went on; pass a rule that holds only once the task is done, such as"
+                ' goal=lambda step: step.info["is_success"]'
             )
         if self.always_rewarded:
             raise SettingError(
-                f"{name} rewarded every step of its first {FIRST_EPISODES} episodes. {rules.NO_GOAL}. If its goal"
+                f"{name} rewarded every step of its first {FIRST_EPISODES} episodes. {rules.NO_GOAL}. If the goal"
                 f" really is {goal}, pass cost=1.0 to learn the shortest way there"
             )
         return True
 
 
 def with_restarts(task: Task, cost: float, start: int | None) -> Task:
-    """Return the task with one more action, to give up, and the state in which it is the only action.
+    """Return the task with an additional action, giving up, and an additional state in which it is the only action.
 
-    With `start`, that state is added too: the initial one, whose only action is free and draws the first observation.
+    With `start`, the initial state "start" is added too. Its only action is free and draws the first observation.
     """
     S, A = task.costs.shape
     costs: Floats = np.full((S + (1 if start is None else 2), A + 1), np.inf)
     costs[:S, :A] = task.costs
-    costs[: S + 1, A] = check("give_up_cost", cost, Positive, ", what starting again costs")
+    costs[: S + 1, A] = check("give_up_cost", cost, Positive, ", the cost of starting again")
     if start is None:
         costs[task.initial_state, A] = np.inf  # giving up there changes nothing
         return replace(task, costs=costs, give_up=A)

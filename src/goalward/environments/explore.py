@@ -1,17 +1,17 @@
-"""A model of an environment without a table, built by trying every action in every state that can be reached.
+"""Builds a model of an environment that has no table, by trying every action in every state that can be reached.
 
-`explore` resets the environment and tries states in breadth-first order. For each action it puts the environment back
-into the state, steps it and takes note of what happens. By default it saves and restores the attributes of the
-environment and its wrappers by `copy.deepcopy`, and the environment is as before when it returns. Open files, renderers
-and state inside C extensions cannot be copied so: pass ``clone`` and ``restore``.
+`explore` resets the environment and visits states in breadth-first order. For each action it puts the environment back
+into the state, plays the action and records the outcome. At the end the environment is as it was before. By default,
+`explore` saves and restores the attributes of the environment and its wrappers with `copy.deepcopy`. This cannot copy
+open files, renderers and state inside C extensions; for these, pass ``clone`` and ``restore``.
 
-Random number generators among the attributes get new seeds before every step. Without ``samples`` every pair is tried
-a second time: with other seeds, and from the last way that led to the state. A different outcome is an error: either
-transitions are random, or equal states behave differently because the key hides something. With ``samples=n`` each pair
-is tried n times; probabilities are frequencies and costs are means.
+Random number generators among the attributes get new seeds before every step. Without ``samples``, every state–action
+pair is tried a second time, with other seeds and from the snapshot of the last visit to the state. A different outcome
+is an error: either transitions are random, or the key hides a difference between states. With ``samples=n``, each pair
+is tried n times; the model has the relative frequencies as probabilities, and mean costs.
 
-All ends away from the goal are one dead end, and several first states get a state before them whose only action draws
-one. `truncated` is ignored: it says how long one may try, not where one is.
+All episodes that end away from the goal end in the same dead end. If episodes start in different states, the model has
+an additional initial state, whose only action draws the first state. `truncated` is ignored, since it depends on time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from goalward.settings import Size, check
 from goalward.ssp.model import SSP, restrict_actions
 
 SHARED = ("P", "action_space", "observation_space", "spec")
-"""Attributes of environments that steps do not change; tables of transitions are slow to copy."""
+"""Attributes that steps do not change, so they are not copied; copying a table of transitions would be slow."""
 START, GOAL, ENDED = "start", "goal", "episode ended"
 
 
@@ -55,23 +55,23 @@ def explore(
     Parameters
     ----------
     env
-        An environment with finitely many actions. Wrappers count: what `step` returns is what is modelled.
+        An environment with finitely many actions. The model describes what `step` returns, through all wrappers.
     goal, cost
-        Which steps reach the goal and what they cost: see `goalward.environments.goal_and_cost_rules`.
+        The rules for which steps reach the goal and what a step costs: see `goalward.environments.goal_and_cost_rules`.
     give_up_cost
-        Let the model give up at this cost, also where an episode ended away from the goal.
+        Add an action that starts again at this cost. It is also available where an episode ended away from the goal.
     key
-        What identifies a state: a function of the observation. It may also look at the environment itself, which is
-        always in the state of the observation.
+        A function of the observation that identifies the state. It may also read the environment, which is in the state
+        of that observation whenever the function is called.
     clone, restore
-        ``clone(env)`` returns a snapshot, ``restore(env, snapshot)`` goes back to it, as often as needed; by default
-        the attributes are copied.
+        ``clone(env)`` returns a snapshot, and ``restore(env, snapshot)`` puts the environment back into it. A snapshot
+        may be restored several times. By default, the attributes are copied.
     samples
-        How often to try each pair where transitions are random; None if they are deterministic.
+        How often to try each state–action pair if transitions are random; None if they are deterministic.
     max_states
-        The most states to number.
+        The largest number of states that is allowed.
     resets, seed
-        How many episodes to start to find the first states and their frequencies, the first by ``reset(seed=seed)``.
+        The number of resets that show where episodes start. The seed is for the first reset and for all steps.
 
     Examples
     --------
@@ -98,12 +98,12 @@ def explore(
 
 
 class Snapshots:
-    """Saves and restores an environment: by the user's functions, or the attributes of it and its wrappers."""
+    """Saves and restores an environment, with the user's functions or by copying all attributes of all layers."""
 
     def __init__(self, env: Any, clone: Callable[[Any], Any] | None, set_back: Callable[[Any, Any], object] | None):
         self.env, self.clone, self.set_back = env, clone, set_back
         self.layers = [*wrappers(env), getattr(env, "unwrapped", env)]
-        # What refers to a layer still does so in a copy; what is shared is not copied.
+        # Copies keep their references to the layers themselves and to the shared attributes.
         shared = [vars(layer)[name] for layer in self.layers for name in SHARED if name in vars(layer)]
         self.fixed = {id(value): value for value in (*self.layers, *shared)}
 
@@ -126,14 +126,14 @@ class Snapshots:
         except Exception as error:
             raise SettingError(
                 f"{name_of(self.env)} cannot be copied ({type(error).__name__}: {error}); make it without a renderer"
-                " and open files, or pass clone=function and restore=function"
+                " or open files, or pass clone=function and restore=function"
             ) from error
 
 
 class Explorer:
     """The states found so far, and what the actions do in them.
 
-    A result of a step is the state that it leads to, a number, `GOAL` or `ENDED`, and its cost.
+    The result of a step is a pair: the next state, which is a number, `GOAL` or `ENDED`, and the cost.
     """
 
     progress: Any
@@ -145,7 +145,7 @@ class Explorer:
         self.encoding = encoding_of(env, key, max_states)
         self.max_states, self.snapshots, self.steps = max_states, snapshots, 0
         self.seeds = np.random.SeedSequence(seed)
-        # By state: the last snapshot with its observation, and what was observed for each action.
+        # The last snapshot and observation of each state, and the results of all steps of each state–action pair.
         self.places: dict[int, tuple[Any, Any]] = {}
         self.results: dict[tuple[int, int], list[tuple[Hashable, float]]] = {}
 
@@ -155,7 +155,7 @@ class Explorer:
         return Counter(self.arrive(first_observation(self.env, **options)) for options in seeds)
 
     def arrive(self, observation: Any) -> int:
-        """Return the state of an observation, and save the environment there."""
+        """Return the number of the state with this observation, and save the environment in it."""
         state = self.encoding.state(observation)
         self.places[state] = (self.snapshots.save(), observation)
         if len(self.places) > self.max_states:
@@ -174,7 +174,7 @@ class Explorer:
 
         def successors(state: Any, action: int) -> Iterator[tuple[Hashable, float, float]]:
             if state == ENDED:
-                yield ENDED, 1.0, 0.0  # taken out below
+                yield ENDED, 1.0, 0.0  # removed below
                 return
             if state == START:
                 yield from ((first, times / starts.total(), 0.0) for first, times in sorted(starts.items()))
@@ -192,8 +192,8 @@ class Explorer:
                 raise
             self.check(samples)
             raise ModelError(
-                f"no step of {name_of(self.env)} reached the goal by its rule, {self.goal}, from"
-                f" {len(self.places):,} states; pass another rule as goal=..., or more resets"
+                f"no step of {name_of(self.env)} reached the goal, which is {self.goal}, from any of the"
+                f" {len(self.places):,} states found; pass another rule as goal=..., or more resets"
             ) from None
         self.check(samples)
         texts = model.state_names or ()
@@ -202,7 +202,7 @@ class Explorer:
         return restrict_actions(model, model.available & (np.array(texts) != ENDED)[:, np.newaxis])
 
     def attempt(self, state: int, action: int, keep: bool = True) -> tuple[Hashable, float]:
-        """Go to a state and play an action, with all generators reseeded; with `keep`, save the next state."""
+        """Reseed all generators, play an action in a state and return the result; `keep` saves the next state."""
         snapshot, observation = self.places[state]
         self.snapshots.restore(snapshot)
         for layer in self.snapshots.layers:
@@ -219,14 +219,13 @@ class Explorer:
         return self.arrive(following) if keep else self.encoding.state(following), cost
 
     def check(self, samples: int | None) -> None:
-        """Try every pair a second time; see the top of the module."""
+        """Without `samples`, try every pair a second time; raises ModelError if an outcome differs."""
         for (state, action), first in self.results.items() if samples is None else ():
             if [self.attempt(state, action, keep=False)] != first:
                 raise ModelError(
                     f"{self.encoding.action_name(action)!r} in state {self.encoding.name(state)!r} had different"
-                    f" outcomes when it was tried twice. If {name_of(self.env)} is random, pass samples=100, or more,"
-                    " to estimate probabilities; if its states hide something that matters, pass a key= that tells"
-                    " more states apart"
+                    f" outcomes when it was tried twice. If {name_of(self.env)} is random, pass samples=100 or more"
+                    " to estimate probabilities. If it is not random, pass a key= that distinguishes more states"
                 )
 
 

@@ -1,25 +1,25 @@
 """What a step of an environment means: whether it reached the goal, and what it cost.
 
-An environment reports a step as a reward, two flags and `info`. One rule says which steps reach the goal::
+An environment reports a reward, two flags and `info` for each step. One rule decides which steps reach the goal::
 
-    goal="terminated"    every end of an episode
+    goal="terminated"    every step that terminates an episode
     goal=1.0             steps with a reward of at least 1
     goal=function        steps for which function(outcome) is true
 
-Another rule says what a step costs::
+Another rule decides what a step costs::
 
-    cost="penalty"       minus the reward where the reward is negative, otherwise 1: sparse rewards count steps
+    cost="penalty"       minus the reward if the reward is negative, otherwise 1
     cost="reward"        minus the reward
     cost=2.0             2, whatever the reward
     cost=function        function(outcome)
 
-Functions are called with an `Outcome`. `truncated` is not an end: the environment breaks the episode off, wherever the
-agent is.
+The functions are called with an `Outcome`. A `truncated` step does not end an episode in this sense: the environment
+merely stops the episode, wherever the agent is.
 
 Wrappers
-    A wrapper that charges more, observes less or ends episodes early turns an environment into another task. What is
-    known about the environment below it, such as its table of transitions, its model or its initial states, then says
-    nothing about the steps that an agent sees. `changing_wrapper` finds such wrappers.
+    A wrapper may charge more, observe less or end episodes early. The agent then faces another task than that of the
+    bare environment. The table of transitions, the model and the initial states of the bare environment do not describe
+    this task. `changing_wrapper` finds such wrappers.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ PASSIVE = {
     "Wrapper", "OrderEnforcing", "PassiveEnvChecker", "TimeLimit", "RecordEpisodeStatistics", "RecordVideo",
     "RenderCollection", "HumanRendering", "AddWhiteNoise", "ObstructView",
 }  # fmt: skip
-"""Classes of Gymnasium whose `step` and `reset` pass on what they get; a time limit truncates, which is not an end."""
-NO_GOAL = "goalward learns to reach a goal at the least cost; it cannot learn to go on for long, as in CartPole"
+"""Gymnasium's wrappers that do not change the task. `TimeLimit` is one of them, because truncation is not an end."""
+NO_GOAL = "goalward learns to reach a goal at the least cost; it cannot learn to avoid an end, as in CartPole"
 
 
 class Outcome(NamedTuple):
-    """One step as the environment reports it; a step of a table of transitions has an empty `info`."""
+    """One step as the environment reports it. If the step comes from a table of transitions, `info` is empty."""
 
     state: Any
     action: Any
@@ -57,13 +57,13 @@ class Outcome(NamedTuple):
             return float(self.reward)
         except (TypeError, ValueError):
             raise CostError(
-                f"action {self.action} in state {self.state} gave the reward {self.reward!r}; it must be a number, or"
-                " pass rules that do not need it: goal='terminated' and cost=1.0"
+                f"action {self.action} in state {self.state} gave the reward {self.reward!r}; it must be a number. If"
+                " rewards are not numbers, pass rules that do not use them: goal='terminated' and cost=1.0"
             ) from None
 
 
 class GoalRule(NamedTuple):
-    """Which steps reach the goal, and a description of them in words."""
+    """A rule for which steps reach the goal, and a description of these steps in words."""
 
     reached: Callable[[Outcome], object]
     text: str
@@ -73,34 +73,34 @@ class GoalRule(NamedTuple):
 
 
 class CostRule(NamedTuple):
-    """What a step costs: a function of the outcome, and the cost if it is the same for all steps."""
+    """A rule for what a step costs. If all steps cost the same, `fixed` is that cost."""
 
     function: Callable[[Outcome], float]
     fixed: float | None = None
 
     def cost(self, outcome: Outcome) -> float:
-        """Return what a step cost; raises CostError unless that is a finite number of at least 0."""
+        """Return the cost of a step; raises CostError unless it is a finite number of at least 0."""
         result = self.function(outcome)
         try:
             paid = float(result)
         except (TypeError, ValueError):
             raise CostError(
-                f"the function passed as cost returned {result!r:.60} for {outcome}, not a number"
+                f"the function passed as cost returned {result!r:.60} for {outcome}; it must return a number"
             ) from None
         if not 0.0 <= paid < np.inf:
             raise CostError(
-                f"action {outcome.action} in state {outcome.state} gave the reward {outcome.reward}, a cost of"
-                f" {paid:g}; costs must be finite and not negative: pass cost=1.0 to count steps, cost='penalty' to"
-                " count steps where rewards are not negative, or a function of the outcome"
+                f"action {outcome.action} in state {outcome.state} gave the reward {outcome.reward}, which makes a"
+                f" cost of {paid:g}; costs must be finite and not negative: pass cost=1.0 to count steps,"
+                " cost='penalty' to charge 1 if the reward is not negative, or a function of the outcome"
             )
-        return abs(paid)  # minus a reward of zero is minus zero
+        return abs(paid)  # turns -0.0 into 0.0
 
 
 ENDS = GoalRule(lambda outcome: outcome.terminated, "every end of an episode")
 
 
 def goal_rule(rule: object, environment: Any) -> GoalRule:
-    """Return the rule for the goal; if it is None, that of an environment whose goal is known."""
+    """Return the goal rule that the user passed; for None, the rule of an environment whose goal is known."""
     if rule is None and (preset := known_goal(environment)) is not None:
         return preset
     if rule is None:
@@ -110,17 +110,17 @@ def goal_rule(rule: object, environment: Any) -> GoalRule:
             f' goal=lambda outcome: outcome.info["is_success"]. {NO_GOAL}'
         )
     if callable(rule):
-        return GoalRule(rule, "where the function passed as goal says so")
+        return GoalRule(rule, "any step for which the function passed as goal is true")
     if rule == "terminated":
         return ENDS
     if isinstance(rule, str):
         raise UnknownNameError("rule for goals", rule, ["terminated"])
-    least = check("goal", rule, float, ", the least reward at the goal; or 'terminated'")
+    least = check("goal", rule, float, " (the least reward at the goal), 'terminated' or a function of the outcome")
     return GoalRule(lambda outcome: outcome.gain >= least, f"a reward of at least {least:g}")
 
 
 def cost_rule(rule: object) -> CostRule:
-    """Return the rule for costs, by default the penalty."""
+    """Return the cost rule that the user passed; None means "penalty"."""
     if callable(rule):
         return CostRule(rule)
     if rule is None or rule == "penalty":
@@ -129,21 +129,21 @@ def cost_rule(rule: object) -> CostRule:
         return CostRule(lambda outcome: -outcome.gain)
     if isinstance(rule, str):
         raise UnknownNameError("rule for costs", rule, ["penalty", "reward"])
-    fixed = check("cost", rule, NotNegative, ", what every step costs; or 'penalty', 'reward'")
+    fixed = check("cost", rule, NotNegative, " (the cost of every step), 'penalty', 'reward' or a function")
     return CostRule(lambda outcome: fixed, fixed)
 
 
 def known_goal(environment: Any) -> GoalRule | None:
-    """Return the goal of an environment that this module knows or that has no spaces; None for any other."""
+    """Return the goal rule of an environment that this module knows or that has no spaces; None for any other."""
     bare = getattr(environment, "unwrapped", environment)
     name = type(bare).__name__
     if name == "FrozenLakeEnv":
         goals = set(np.flatnonzero(np.asarray(bare.desc).ravel() == b"G").tolist())
-        # Observations below a wrapper may not be cells: then look where the agent really is.
+        # Behind a wrapper, observations may not be cell numbers; then ask the environment where the agent is.
         where = (lambda outcome: int(bare.s)) if changing_wrapper(environment) else lambda outcome: outcome.next_state
         return GoalRule(lambda outcome: where(outcome) in goals, "the cells G of the map")
     if name in ("CliffWalkingEnv", "TaxiEnv", "MountainCarEnv", "AcrobotEnv"):
-        # Unless a wrapper can end an episode: its steps do not pass through Gymnasium's own classes alone.
+        # A wrapper that is not Gymnasium's own may end episodes away from the goal, so the goal is not known then.
         return ENDS if all(in_gymnasium(definer(layer, "step")) for layer in wrappers(environment)) else None
     if hasattr(bare, "ssp"):
         return GoalRule(lambda outcome: outcome.terminated and outcome.info.get("goal", True), "the goal of the model")
@@ -151,7 +151,7 @@ def known_goal(environment: Any) -> GoalRule | None:
 
 
 def name_of(environment: Any) -> str:
-    """Return what messages call an environment: its id, or its class."""
+    """Return the name of an environment in messages: its id, or its class if it has no id."""
     spec = getattr(environment, "spec", None)
     return str(getattr(spec, "id", None) or type(getattr(environment, "unwrapped", environment)).__name__)
 

@@ -1,4 +1,4 @@
-"""The spaces of an environment, read into an `Encoding`, and what `reset` must accept and return."""
+"""Reads the spaces of an environment into an `Encoding`, and checks what `reset` and `step` return."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ ACTION_NAMES = {
     "BlackjackEnv": ("stick", "hit"),
 }
 BOX_ADVICE = (
-    "learn with continuous states by gw.learn(gw.agents.ContinuousPSRL(), gw.ContinuousTask.from_gymnasium(env,"
-    " goal=...), episodes), which suits at most 4 dimensions; or cut them into cells by"
-    " gw.Environment(gw.Discretize(env, bins=...), ...); or, if few different observations appear, number these by"
+    "to learn with continuous states in at most 4 dimensions, use gw.learn(gw.agents.ContinuousPSRL(),"
+    " gw.ContinuousTask.from_gymnasium(env, goal=...), episodes); to cut the observations into cells, use"
+    " gw.Environment(gw.Discretize(env, bins=...), ...); if few different observations appear, number them with"
     " gw.Environment(env, key=lambda observation: tuple(observation.ravel().tolist()), ...)"
 )
 RESET = "reset(seed=...) must return (observation, info), where info is a dictionary"
@@ -38,7 +38,7 @@ def check_environment(environment: Any) -> None:
             " with the interface of Gymnasium"
         )
     if hasattr(environment, "num_envs"):
-        raise SettingError(f"{name_of(environment)} is a vector of environments; pass a single one")
+        raise SettingError(f"{name_of(environment)} is a vector of environments; pass a single environment")
 
 
 def first_observation(environment: Any, **seed: int) -> Any:
@@ -67,8 +67,8 @@ def encoding_of(
 ) -> Encoding:
     """Return how the observations and actions of an environment are numbered.
 
-    `sizes` are the numbers of states and actions of a model. Then observations without a space are these states, and
-    a Discrete space may have additional values, such as the goal.
+    If the environment was made from a model, `sizes` are the model's numbers of states and actions. In that case, an
+    environment without a space observes the states, and a Discrete space may have extra values, such as the goal.
     """
     name, space = name_of(environment), getattr(environment, "observation_space", None)
     observations = None
@@ -78,9 +78,9 @@ def encoding_of(
             raise SettingError(f"the observations of {name} are {' '.join(str(space).split())}; {BOX_ADVICE}")
         if observations is not None and size(observations) > MOST_STATES:
             raise SettingError(
-                f"the observations of {name} take {size(observations):,} values; tables of more than {MOST_STATES:,}"
-                " states cannot be learnt: if far fewer appear, number only those with key=lambda observation:"
-                " str(observation), or combine values by another function"
+                f"the observations of {name} can take {size(observations):,} values; a table may have at most"
+                f" {MOST_STATES:,} states: if far fewer values appear, number only those with key=lambda observation:"
+                " str(observation); otherwise pass a key that combines values"
             )
     if key is None and sizes is not None and (space is None or type(space).__name__ == "Discrete"):
         start = 0 if observations is None else observations["start"]
@@ -88,7 +88,7 @@ def encoding_of(
         observations = {"kind": "discrete", "n": n, "start": start}
     moves = actions_of(environment, sizes and sizes[1])
     names = ACTION_NAMES.get(type(getattr(environment, "unwrapped", environment)).__name__)
-    names = names if names is not None and len(names) == size(moves) else None  # a wrapper may choose other actions
+    names = names if names is not None and len(names) == size(moves) else None  # a wrapper may change the actions
     check("max_states", max_states, between(1, MOST_STATES))
     return Encoding(observations, moves, max_states=max_states, key=key, action_names=names)
 
@@ -104,14 +104,14 @@ def actions_of(environment: Any, actions: int | None) -> Space:
     moves = space_of(space)
     if moves is None or size(moves) > MOST_ACTIONS:
         raise SettingError(
-            f"the actions of {name} are {space}; they must be finitely many: choose some of them by a wrapper such as"
-            " gymnasium.wrappers.TransformAction"
+            f"the actions of {name} are {space}; there must be finitely many, and at most {MOST_ACTIONS:,}: choose"
+            " some of them with a wrapper such as gymnasium.wrappers.TransformAction"
         )
     return moves
 
 
 def space_of(space: Any) -> Space | None:
-    """Return a finite Gymnasium space, or a number of values, as `Encoding` describes it; None for other spaces."""
+    """Describe a finite Gymnasium space, or a number of values, in the form that `Encoding` uses; None for others."""
     kind = type(space).__name__
     if kind == "int":
         return {"kind": "discrete", "n": space, "start": 0}

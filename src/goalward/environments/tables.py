@@ -1,18 +1,18 @@
 """Models from Gymnasium environments that expose their table of transitions.
 
-FrozenLake, CliffWalking, Taxi and environments like them hold a table ``env.unwrapped.P[s][a]``, a list of
-``(probability, next state, reward, terminated)``. `from_gymnasium` turns it into an `SSP`:
+FrozenLake, CliffWalking, Taxi and environments like them have a table. Its entry ``env.unwrapped.P[s][a]`` is a list of
+``(probability, next state, reward, terminated)``. `from_gymnasium` turns the table into an `SSP`:
 
 * A step that reaches the goal, by the rule of `goal_and_cost_rules`, leads to the goal of the model. States that are
-  entered in no other way are merged into it; the others keep their order.
+  entered only by such steps are merged into the goal. The other states keep their order.
 * A step that ends the episode elsewhere leads to a dead end: a state without actions.
-* The cost of a pair is the mean cost of its outcomes.
-* Where episodes start in one of several states, the model has one more state, the last, in which it starts. Its only
-  action costs nothing and draws the first state, so V* of the start is the mean over all starts.
+* The cost of a state–action pair is the mean cost of its outcomes.
+* If episodes start in different states, the model has an additional initial state, its last one. The only action there
+  costs nothing and draws the first state, so V* of the initial state is the mean over the first states.
 
-State i of the model is state i of the environment as long as the goals are its last states; if not, `state_names` hold
-the numbers of the environment. The table describes the bare environment, so it is not used if a wrapper may change what
-the steps return.
+State i of the model is state i of the environment if only the last states were merged into the goal and no state was
+added. Otherwise, `state_names` holds the numbers of the states in the environment. The table describes the environment
+without wrappers, so it is not used if a wrapper may change what the steps return.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def from_gymnasium(env: Any, *, goal: Any = None, cost: Any = None) -> SSP:
     Parameters
     ----------
     env
-        An environment, or its id, such as "FrozenLake-v1". Wrappers that may change its steps are refused.
+        An environment, or its id, such as "FrozenLake-v1". It may have no wrapper that changes its steps.
     goal, cost
-        Which steps reach the goal and what they cost: see `goalward.environments.goal_and_cost_rules`. FrozenLake,
-        CliffWalking and Taxi need no goal.
+        The rules for which steps reach the goal and what a step costs: see `goalward.environments.goal_and_cost_rules`.
+        FrozenLake, CliffWalking and Taxi need no `goal`, because their goals are known.
 
     Examples
     --------
@@ -57,9 +57,9 @@ def from_gymnasium(env: Any, *, goal: Any = None, cost: Any = None) -> SSP:
     wrapper, bare = changing_wrapper(environment), getattr(environment, "unwrapped", environment)
     if wrapper is not None and (hasattr(bare, "P") or hasattr(bare, "ssp")):
         raise SettingError(
-            f"the wrapper {wrapper} may change what the steps of {name_of(environment)} return, and the model is that"
-            " of the environment below it; pass env.unwrapped to leave all wrappers out, or learn through the steps:"
-            " gw.learn(agent, env)"
+            f"the wrapper {wrapper} may change what the steps of {name_of(environment)} return, but the model would"
+            " describe the environment without wrappers; pass env.unwrapped to ignore the wrappers, or learn from the"
+            " steps: gw.learn(agent, env)"
         )
     ssp = getattr(bare, "ssp", None)
     if isinstance(ssp, SSP):
@@ -87,7 +87,8 @@ def has_table(environment: Any, encoding: Encoding) -> bool:
 def start_states(environment: Any, encoding: Encoding, resets: int) -> list[int]:
     """Return the states in which episodes start, the most likely one first.
 
-    If the environment does not provide them, these are the first states after some resets.
+    If the environment does not provide them, the list has the state after one reset, and -1 for each further reset that
+    leads to another state.
     """
     told = None if changing_wrapper(environment) or encoding.needs_key else start_probabilities(environment)
     if told is not None and len(told) == encoding.states:
@@ -105,7 +106,7 @@ def start_probabilities(environment: Any) -> Floats | None:
 
 
 class Table(NamedTuple):
-    """The transitions of an environment, each with its probability."""
+    """The table of an environment; each entry is the probability and the outcome of a transition."""
 
     states: int
     actions: int
@@ -113,14 +114,14 @@ class Table(NamedTuple):
 
 
 def read_table(environment: Any) -> Table:
-    """Read the table of an environment; raises an error that says what is wrong with it."""
+    """Read the table of an environment; raises an error if it is missing or invalid."""
     name, bare = name_of(environment), getattr(environment, "unwrapped", environment)
     if getattr(bare, "fickle_passenger", False):
-        raise SettingError(f"the table of {name} omits its fickle passenger; learn through its steps instead")
+        raise SettingError(f"the table of {name} omits its fickle passenger; learn from its steps instead")
     rows = getattr(bare, "P", None)
     if rows is None:
         raise SettingError(
-            f"{name} shows no table of transitions (env.unwrapped.P); learn through its steps: gw.learn(agent, env)"
+            f"{name} has no table of transitions (env.unwrapped.P); learn from its steps: gw.learn(agent, env)"
         )
     states, actions = space_of(bare.observation_space), space_of(bare.action_space)
     if states is None or actions is None or not states["kind"] == actions["kind"] == "discrete":
@@ -144,7 +145,7 @@ def read_table(environment: Any) -> Table:
 
 
 def costs_of(table: Table, cost: CostRule, ignored: Collection[int] = ()) -> Floats:
-    """Return ``costs[s, a]``, the mean cost of each pair, infinity if it is unavailable or its state is ignored."""
+    """Return ``costs[s, a]``, the mean cost of each pair. It is infinity if the pair is unavailable or s is ignored."""
     mass, paid = np.zeros((2, table.states, table.actions))
     for probability, outcome in table.entries:
         if outcome.state not in ignored:
@@ -156,15 +157,14 @@ def costs_of(table: Table, cost: CostRule, ignored: Collection[int] = ()) -> Flo
 def table_model(environment: Any, goal: GoalRule, cost: CostRule) -> SSP:
     """Return the model of a table of transitions."""
     table, bare = read_table(environment), getattr(environment, "unwrapped", environment)
-    reached, ended, live = set[int](), set[int](), set[int]()  # the states that are entered so
+    reached, ended, live = set[int](), set[int](), set[int]()  # states by how they are entered
     ways = []
     for _, outcome in table.entries:
         ways.append(reached if goal.reached(outcome) else ended if outcome.terminated else live)
         ways[-1].add(outcome.next_state)
     if not reached:
         raise ModelError(
-            f"no transition of {name_of(environment)} reaches the goal by its rule, {goal}; pass another rule as"
-            " goal=..."
+            f"no transition of {name_of(environment)} reaches the goal, which is {goal}; pass another rule as goal=..."
         )
     starts = start_probabilities(environment)
     if starts is None or len(starts) != table.states:
@@ -175,7 +175,7 @@ def table_model(environment: Any, goal: GoalRule, cost: CostRule) -> SSP:
     states = [state for state in range(table.states) if state not in goals]
     number = {state: index for index, state in enumerate(states)}
     names = [str(state) for state in states]
-    # A state in which an episode may end or go on is two states of the model.
+    # If episodes may end in a state or go on from it, the model has the state and, in addition, a shared dead end.
     shared_dead_end = len(names)
     if ended - dead_ends:
         names.append("dead end")
@@ -209,7 +209,7 @@ def table_model(environment: Any, goal: GoalRule, cost: CostRule) -> SSP:
 
 
 def layout_of(bare: Any, states: list[int], goals: list[int], added: list[str]) -> GridLayout | None:
-    """Return where the states of a grid environment lie; `added` are further states of the model."""
+    """Return the grid layout of an environment, or None; `added` names the states that only the model has."""
     name = type(bare).__name__
     if name == "TaxiEnv" and added == ["start"] and not goals:
         return taxi_layout(bare)
@@ -220,7 +220,7 @@ def layout_of(bare: Any, states: list[int], goals: list[int], added: list[str]) 
 
 
 def taxi_layout(bare: Any) -> GridLayout:
-    """Return the map of Taxi: a floor for each place and destination of the passenger, and for start and goal."""
+    """Return the layout of Taxi: floors for each place and destination of the passenger, the start and the goal."""
     ground = np.asarray(bare.desc)[1:-1, 1:-1:2].astype(str)
     rows, columns = ground.shape
     depots = [ground[place] for place in bare.locs]

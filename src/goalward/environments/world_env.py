@@ -1,14 +1,14 @@
 """Every world as a Gymnasium environment, registered as ``goalward/GridWorld-v0`` and so on.
 
 Observations are the states 0..S-1 and the goal S, actions are 0..A-1. The reward of a step is minus its cost. An
-episode is `terminated` on entering the goal, or a state from which no path leads to the goal; ``info["goal"]`` says
-which, and ``info["cost"]`` what the step cost. Episodes are never truncated here.
+episode is `terminated` on entering the goal or a state from which no path leads to the goal. ``info["goal"]`` says
+whether it entered the goal, and ``info["cost"]`` what the step cost. The environment never truncates an episode.
 
-Each step takes one uniform number and draws its successor as `goalward.acting.model_world` does, so a run of `learn` in
-the environment is the run in the model, step for step.
+Each step draws one uniform random number and finds its successor as `goalward.acting.model_world` does. So a run of
+`learn` in the environment is the same as the run in the model, step for step.
 
-An action that is not available leaves the state as it is, at the largest cost of the model; where there are such
-actions, ``info["action_mask"]`` shows those that are available.
+If an action is not available, the state does not change, and the step costs as much as the most expensive action of the
+model. If the model has such actions, ``info["action_mask"]`` marks the actions that are available.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from goalward.worlds.base import World, make, registry
 
 
 class WorldEnv(gymnasium.Env[Any, Any]):
-    """A world as an environment.
+    """A world as a Gymnasium environment.
 
     Parameters
     ----------
@@ -82,19 +82,19 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         return self.state, 0.0 - cost, reached or bool(self._dead_end[self.state]), False, info
 
     def info(self) -> dict[str, Any]:
-        """Return the mask of available actions in the state; nothing if every action is available everywhere."""
+        """Return the mask of available actions in a dictionary, which is empty if all are available everywhere."""
         if self._masks is None or self.state == self.ssp.goal:
             return {}
         return {"action_mask": self._masks[self.state].copy()}
 
 
 def environment_id(world: World) -> str:
-    """Return the id of a world in Gymnasium: the name with which its documentation begins, and its version."""
+    """Return the Gymnasium id of a world, made of the title of its docstring and its version."""
     return f"goalward/{summary(world).partition(':')[0]}-v{world.version}"
 
 
 def register_worlds(known: Container[str]) -> None:
-    """Register every model that Gymnasium does not know yet."""
+    """Register with Gymnasium every world with finitely many states, unless its id is in `known`."""
     for id, world in registry:
         name = environment_id(world)
         if name not in known and not world.continuous:

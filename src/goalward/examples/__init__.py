@@ -1,7 +1,7 @@
 """The examples of the README as a package: ``from goalward.examples.warehouse import Warehouse``.
 
-They lie in ``examples/`` of the repository, and beside this file in an installed package.
-``python -m goalward.examples`` copies them into a folder ``examples``, for the commands of the README.
+The files are in ``examples/`` of the repository, and beside this file in an installed package.
+``python -m goalward.examples`` copies them into a new folder ``examples``, so that the commands of the README work.
 """
 
 from pathlib import Path

@@ -8,4 +8,4 @@ from goalward.examples import FOLDER
 try:
     shutil.copytree(FOLDER, "examples", ignore=shutil.ignore_patterns("__*", "results"))
 except FileExistsError:
-    sys.exit("goalward: there is a folder examples already; go to another one")
+    sys.exit("goalward: the folder examples already exists; run this command in another folder")
