@@ -74,26 +74,33 @@ class NameColumn(Column):
 
     def __init__(self, expected: int = 0):
         super().__init__(np.int32, expected)
-        self.known: Any = pa.array([], pa.string())
-        self.new: list[Any] = []
+        self.known: Any = pa.array([], pa.large_string())
+        self.ends, self.text = Column(np.int64), Column(np.uint8)  # of the names that are not matched yet
         self.count = self.matched = 0
 
     def append_names(self, texts: Any) -> None:
         """Add names at the end."""
         encoded = texts.dictionary_encode()
         self.append(np.asarray(encoded.indices) + self.count)
-        self.new.append(encoded.dictionary.cast(pa.string()))
-        self.count += len(encoded.dictionary)
+        names = encoded.dictionary.cast(pa.large_string())
+        _, offsets, text = names.buffers()
+        ends = np.frombuffer(offsets, np.int64)[names.offset : names.offset + len(names) + 1]
+        # Copied: small arrays that outlive their batch would keep the allocator from returning memory.
+        self.ends.append(ends[1:] - ends[0] + self.text.size)
+        self.text.append(np.frombuffer(text or b"", np.uint8)[ends[0] : ends[-1]])
+        self.count += len(names)
         if self.count > 2 * len(self.known) + FEW_NAMES:
             self.match()
 
     def match(self) -> None:
         """Give equal names the same number."""
-        if not self.new:
+        if self.matched == self.size:
             return
-        encoded = pa.concat_arrays([self.known, *self.new]).dictionary_encode()
+        ends = np.append(0, self.ends.memory[: self.ends.size])
+        new = pa.LargeStringArray.from_buffers(len(ends) - 1, pa.py_buffer(ends), pa.py_buffer(self.text.memory))
+        encoded = pa.concat_arrays([self.known, new]).dictionary_encode()
         renumber(self.memory[self.matched : self.size], np.asarray(encoded.indices))
-        self.known, self.new = encoded.dictionary, []
+        self.known, self.ends.size, self.text.size = encoded.dictionary, 0, 0
         self.count, self.matched = len(self.known), self.size
 
     def names(self) -> Any:
