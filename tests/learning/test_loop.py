@@ -252,7 +252,7 @@ class TestRefusals:
     def test_support_without_an_observed_transition(self) -> None:
         world = worlds.grid_world()
         sure = worlds.grid_world(success=1.0)
-        with pytest.raises(BeliefError, match="the support of the prior holds impossible"):
+        with pytest.raises(BeliefError, match="the support of the prior excludes"):
             learn(PSRL(prior=Dirichlet(0.1, support=sure)), world, 100)
 
     def test_wrong_policy(self) -> None:

@@ -1,7 +1,7 @@
-"""Beliefs about the unknown kernel: a prior starts a belief, which learns from steps and yields models.
+"""Priors and beliefs about the unknown transition probabilities.
 
-`Dirichlet` for rows that are independent, `Neighbourhoods` for rows with few successors of which nobody says which,
-`FinitePrior` for a handful of candidate models.
+A prior creates a belief, the belief learns from steps, and models are drawn from it. `Dirichlet` assumes independent
+rows, `Neighbourhoods` assumes few possible successors without knowing which, and `FinitePrior` holds candidate models.
 """
 
 from typing import TYPE_CHECKING

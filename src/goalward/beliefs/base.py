@@ -1,17 +1,17 @@
-"""Priors and beliefs: what they have in common.
+"""The base classes of priors and beliefs.
 
-A prior is settings: what was believed before anything was seen. ``prior.belief(task)`` starts a belief about the kernel
-of a task, which `update` carries along by Bayes' rule
+A prior is a distribution over kernels before any step is seen. ``prior.belief(task)`` starts a belief about the kernel
+of a task. Its method `update` learns from steps by Bayes' rule,
 
     mu_{t+1}(d theta)  proportional to  theta(s'_t | s_t, a_t) mu_t(d theta).
 
-`sample` draws a whole model from it, `mean` is the expected model. Both have the costs and the start of the task, and
-the goal can be reached in them if it can be reached in the prior's support.
+`sample` draws a complete model from the belief, and `mean` returns the expected model. Both models have the costs and
+the start of the task, and their goal can be reached if it can be reached in the prior's support.
 
-A prior is about rows alone: its belief provides `learn`, `sample_rows` and `mean_rows`, and names what it has learnt.
-Costs that are unknown have a posterior of their own, the same for all priors (`goalward.beliefs.costs`). Giving up
-leads to the start. This is known, so no prior has to describe it and no belief learns it: `with_known_rows` adds these
-rows to those of a prior, and `Belief.update` ignores steps that gave up.
+A row is the distribution of the next state for one state-action pair. A prior describes only rows: its belief
+implements `learn`, `sample_rows` and `mean_rows`. Unknown costs have a separate posterior, the same for all priors
+(`goalward.beliefs.costs`). The action that gives up always leads to the start, so nothing about it has to be learnt:
+`with_known_rows` adds its rows, and `Belief.update` ignores steps that gave up.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ from goalward.ssp.model import SSP
 from goalward.user_code import described
 
 LARGEST_SUPPORT = 1 << 26
-"""The largest number of transitions in rows over all successors."""
+"""The largest number of transitions for which `all_rows` makes every successor possible."""
 
 FLOOR = 1e-300
-"""The least probability in a sampled model, so that its support is that of the prior whatever underflows."""
+"""The smallest probability in a sampled model: without it, underflow could remove transitions from the support."""
 
 
 Sharpness = Annotated[float, Ge(1.0), Le(1e6)]
-"""How many times each observation counts; bounded so that no product with counts overflows."""
+"""The type of `sharpness`: how many times each observation counts. The bound prevents overflow."""
 
 
 class Rows(NamedTuple):
-    """Transitions in compressed rows, `indptr` and `successors` as in `SSP`, with `numbers` such as probabilities."""
+    """Transitions in compressed rows: `indptr` and `successors` as in `SSP`, and one number per transition."""
 
     indptr: Int64s
     successors: Int32s
@@ -60,8 +60,8 @@ class Rows(NamedTuple):
 class Prior(Declared, ABC):
     """A distribution over kernels before any step is seen.
 
-    The parameters of its constructor are its settings. With the decorator ``@register("name")``, studies,
-    the command line and saved agents can name it. `python_only` is the reason if plain data cannot describe it.
+    The parameters of the constructor are the settings. The decorator ``@register("name")`` lets studies, the command
+    line and saved agents refer to the prior by name. If plain data cannot describe the prior, `python_only` says why.
     """
 
     kind: ClassVar[str]
@@ -83,22 +83,22 @@ class Prior(Declared, ABC):
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any], world: SSP | None = None) -> Prior:
-        """Build the prior from plain settings, for a world."""
+        """Build the prior from settings given as plain data; some priors also use the model of the `world`."""
         return cls(**settings)
 
     def settings(self) -> dict[str, Any]:
-        """Return what distinguishes this prior from others, as plain data."""
+        """Return the kind of the prior and its settings as plain data."""
         return {"kind": self.kind, **super().settings()}
 
 
 class Priors(Registry[type[Prior]]):
-    """The priors by name.
+    """The registry of priors.
 
-    A setting that is a prior takes an object, a name, or a table of the name, as ``kind``, with some settings.
+    A setting that expects a prior accepts a `Prior`, its name, or a table with the name as ``kind`` and some settings.
     """
 
     def complete(self, given: object) -> dict[str, Any]:
-        """Return the table of a prior with all its settings as plain data."""
+        """Return a prior as a table of plain data: its kind and all settings, defaults included."""
         name, settings = self.split(given)
         prior = self.find(name)
         if prior.python_only:
@@ -106,14 +106,14 @@ class Priors(Registry[type[Prior]]):
         return {"kind": name} | prior.complete(settings)
 
     def build(self, given: object, world: SSP | None = None) -> Prior:
-        """Return the prior that a setting describes; the world is needed for priors that depend on it."""
+        """Return the prior that a setting describes; priors that depend on the true world also need `world`."""
         if isinstance(given, Prior):
             return given
         name, settings = self.split(self.complete(given))
         return self.find(name).from_settings(settings, world)
 
     def split(self, given: object) -> tuple[Any, dict[str, Any]]:
-        """Return the name and the settings of a prior; raises SettingError if it is neither a name nor a table."""
+        """Return the name and the settings in `given`; raises SettingError unless `given` is a name or a table."""
         if isinstance(given, str):
             return given, {}
         if not isinstance(given, Mapping) or "kind" not in given:
@@ -125,7 +125,7 @@ class Priors(Registry[type[Prior]]):
 
 
 def enter(name: str, prior: type[Prior]) -> type[Prior]:
-    """Name a prior when it is registered."""
+    """Check a class that is registered as a prior, and set its `kind` to the name."""
     if not (isinstance(prior, type) and issubclass(prior, Prior)):
         raise SettingError(f"{described(name)} is not a prior; derive it from goalward.beliefs.Prior")
     prior.kind = name
@@ -137,13 +137,13 @@ register = registry.register
 
 
 class Belief(Memory, ABC):
-    """A distribution over kernels, on the support given by `indptr` and `successors` (rows as in `SSP`)."""
+    """A distribution over kernels; `indptr` and `successors` hold its support, in the format of `SSP`."""
 
     rows_learnt: ClassVar[tuple[str, ...]] = ("counts",)
-    """The attributes that hold what was learnt about rows."""
+    """The names of the attributes that hold what was learnt about rows."""
 
     knows_support: ClassVar[bool] = True
-    """Whether all samples have one support; otherwise `indptr` and `successors` are not there."""
+    """Whether all samples have the same support; if not, the belief has no `indptr` and `successors`."""
 
     task: Task
     indptr: Int64s
@@ -159,7 +159,7 @@ class Belief(Memory, ABC):
         return CostBelief(self.task)
 
     def update(self, steps: Steps) -> None:
-        """Learn from steps by Bayes' rule; steps that gave up teach nothing."""
+        """Update the posterior with steps by Bayes' rule; steps that gave up are ignored."""
         self.costs.update(steps)
         if self.task.give_up is not None:
             unknown = steps.actions != self.task.give_up
@@ -168,7 +168,7 @@ class Belief(Memory, ABC):
 
     @abstractmethod
     def learn(self, steps: Steps) -> None:
-        """Learn from steps of unknown rows."""
+        """Learn from steps, none of which gave up."""
 
     @abstractmethod
     def sample_rows(self, rng: np.random.Generator, sharpness: float) -> Rows:
@@ -182,29 +182,29 @@ class Belief(Memory, ABC):
         """Draw a model from the posterior with `rng`.
 
         With a `sharpness` above 1, every observation counts that many times in the draw of the probabilities. Such a
-        draw varies less than the posterior and is not a sample of it. Unknown costs are drawn without it.
+        draw varies less than the posterior and is not a sample of it. Unknown costs are drawn without sharpness.
         """
         rows = self.sample_rows(rng, sharpness)
         return self.task.model(*rows, self.costs.sample(rng) if self.task.costs_unknown else None)
 
     def mean(self) -> SSP:
-        """Return the expected model; unknown costs are the means of paid costs."""
+        """Return the expected model; an unknown cost is the mean of the costs paid for the pair."""
         return self.task.model(*self.mean_rows(), self.costs.mean())
 
     def seen_mean(self) -> SSP:
-        """Return the expected model, without the transitions that were never seen if `seen_rows` tells them apart."""
+        """Return the expected model on the transitions that were seen, or on all if `seen_rows` returns None."""
         rows = self.seen_rows()
         return self.mean() if rows is None else seen_model(self.task, rows, self.costs.mean())
 
     def seen_rows(self) -> Rows | None:
-        """Return the transitions that were seen, with weights that their expected probabilities are proportional to.
+        """Return the transitions that were seen, weighted in proportion to their expected probabilities.
 
-        None if the belief learns about one pair from another: then it also knows pairs that were never played.
+        The result is None if a step of one state-action pair also tells the belief something about other pairs.
         """
         return None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Copy what was learnt and share what never changes: the support, the task, the read-only arrays."""
+        """Copy what was learnt; the copy shares the task, the support and other read-only arrays with the original."""
         twin = copy.copy(self)
         for name, value in vars(self).items():
             if isinstance(value, Memory) or (isinstance(value, np.ndarray) and value.flags.writeable):
@@ -212,7 +212,7 @@ class Belief(Memory, ABC):
         return twin
 
     def locate(self, steps: Steps) -> Int64s:
-        """Return the entry of each of the `steps` in the support, up to the first one that has none."""
+        """Return the index of each of the `steps` in the support, up to the first step outside the support."""
         entries = np.empty(len(steps.states), dtype=np.int64)
         located = locate(
             self.indptr, self.successors, self.task.actions, steps.states, steps.actions, steps.next_states, entries
@@ -221,14 +221,14 @@ class Belief(Memory, ABC):
 
 
 def all_rows(task: Task) -> Rows:
-    """Return rows in which every state and the goal may follow every unknown pair of `task`, all equally likely."""
+    """Return rows in which every unknown pair of `task` leads to all states and the goal with equal probability."""
     unknown, n = unknown_pairs(task), task.states + 1
     pairs = int(np.count_nonzero(unknown))
     if pairs * n > LARGEST_SUPPORT:
         raise SettingError(
-            f"a row over all successors for each of {pairs} pairs needs {pairs * n} numbers; pass the"
-            " possible successors, Dirichlet(concentration, support=...), or use a prior that needs hundreds of times"
-            " less: Neighbourhoods()"
+            f"if {pairs} state-action pairs may each lead to every state, the prior needs {pairs * n} numbers; pass"
+            " the possible successors with Dirichlet(concentration, support=...), or use Neighbourhoods(), which needs"
+            " far less memory"
         )
     indptr = np.append(0, np.cumsum(unknown.ravel() * n))
     successors = np.tile(np.arange(n, dtype=np.int32), pairs)
@@ -236,13 +236,13 @@ def all_rows(task: Task) -> Rows:
 
 
 def fit_rows(task: Task, rows: Rows, shape: tuple[int, ...], what: str) -> Rows:
-    """Return the rows of a prior with the known ones; raises ShapeError if `what` describes another task.
+    """Return the rows of a prior and the rows of giving up; raises ShapeError if they do not fit the task.
 
-    `shape` holds the numbers of states and actions, with or without giving up.
+    `shape` holds the numbers of states and actions, with or without giving up. `what` names the rows in messages.
     """
     S, A = task.costs.shape
     if shape != (S, A) and (task.give_up is None or shape != (S, A - 1)):
-        raise ShapeError(f"{what} has {shape[0]} states and {shape[1]} actions, the task {S} and {A}")
+        raise ShapeError(f"{what} has {shape[0]} states and {shape[1]} actions, but the task has {S} and {A}")
     rows = with_known_rows(task, rows)
     wrong = (np.diff(rows.indptr) > 0).reshape(S, A) != task.available
     if wrong.any():
@@ -253,10 +253,7 @@ def fit_rows(task: Task, rows: Rows, shape: tuple[int, ...], what: str) -> Rows:
 
 
 def with_known_rows(task: Task, rows: Rows) -> Rows:
-    """Return the rows with those of giving up, which lead to the start.
-
-    The rows may include those of giving up, which are then replaced.
-    """
+    """Return `rows` with rows for giving up, which lead to the start; existing rows for giving up are replaced."""
     if task.give_up is None:
         return rows
     lengths = np.diff(rows.indptr).reshape(task.states, -1)
@@ -275,8 +272,9 @@ def seen_model(task: Task, rows: Rows, costs: Floats | None = None) -> SSP:
     """Return the model of the transitions that were seen, with probabilities proportional to the numbers of the rows.
 
     Pairs that were never played are not available, except giving up, which is known. A transition to a state in which
-    nothing was ever played leads to the start instead, because an episode was truncated there. The start
-    is that of the task, or the first state in which something was played. `costs` are those of the task if not given.
+    no action was ever played leads to the start instead, because an episode was truncated there. If no action was
+    played in the start of the task, the first state with a played action is the start of the model. By default, `costs`
+    are those of the task.
     """
     rows = with_known_rows(task, rows)
     lengths = np.diff(rows.indptr)
@@ -302,7 +300,8 @@ def check_reachable(model: SSP, what: str) -> None:
     """Raise UnreachableGoalError if no policy reaches the goal almost surely from the start."""
     if not structure(model).reaches_goal:
         raise UnreachableGoalError(
-            f"{what} rules out every sure way to the goal from the start, state {model.initial_state}; widen it"
+            f"in {what}, no policy reaches the goal almost surely from the start, state {model.initial_state}; add"
+            " transitions to it"
         )
 
 
@@ -310,22 +309,20 @@ def excluded(task: Task, steps: Steps, index: int, what: str, remedy: str) -> Be
     """Return the error for an observed step to which a belief gives probability 0."""
     state, action, successor = (int(column[index]) for column in (steps.states, steps.actions, steps.next_states))
     reached = "the goal" if successor == task.goal else f"state {successor}"
-    return BeliefError(
-        f"(state {state}, action {action}) led to {reached}, which {what} holds impossible; widen the support: {remedy}"
-    )
+    return BeliefError(f"(state {state}, action {action}) led to {reached}, which {what} excludes; {remedy}")
 
 
 @kernel
 def locate(
     indptr: Int64s, successors: Int32s, A: int, states: Int64s, actions: Int64s, next_states: Int64s, entries: Int64s
 ) -> int:
-    """Write the entry of each step among the rows; return the number of steps before the first that has none."""
+    """Write the index of each step in the rows; return the number of steps before the first one that has no index."""
     for i in range(len(states)):
         row = states[i] * A + actions[i]
         successor = next_states[i]
         low = indptr[row]
         end = indptr[row + 1]
-        # In a row of all successors, the entry of a successor is known from its number.
+        # If a row holds all successors, the number of a successor gives its index without a search.
         if low + successor < end and successors[low + successor] == successor:
             entries[i] = low + successor
             continue

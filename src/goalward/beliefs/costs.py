@@ -1,9 +1,10 @@
 """Unknown costs: a posterior over the mean cost of every pair.
 
 Prior
-    What a pair costs is normal with unknown mean m and variance v; both are independent between pairs. With the range
-    [l, h] of costs, v is inverse gamma with shape 1 and scale (0.1 (h - l))², and m given v is normal around l with
-    variance v: as if every pair had once cost the least that is possible. So unseen pairs look cheap and are tried.
+    The cost of a state-action pair is normal with unknown mean m and unknown variance v; pairs are independent. If
+    costs lie in [l, h], then v is inverse gamma with shape 1 and scale (0.1 (h - l))², and given v, m is normal with
+    mean l and variance v. This is as if every pair had already cost l once, the smallest possible cost. So unseen pairs
+    look cheap and are tried.
 
 Posterior
     After n costs with mean x and sum of squared deviations q, m has Student's t distribution with 2 a degrees of
@@ -11,12 +12,12 @@ Posterior
 
         a = 1 + n/2,    b = (0.1 (h - l))² + q/2 + n (x - l)² / (2 (n + 1)).
 
-    Where a cost is always the same, the error falls like 1/n, otherwise like 1/sqrt(n).
+    If a pair always costs the same, the error falls like 1/n, otherwise like 1/sqrt(n).
 
-The range is the one that the task states. If it states none, it is the range of all unknown costs seen so far, which is
-not Bayesian, and the costs are 1 until one was seen. Samples are clipped into the range. Costs are kept above 0.001 of
-the largest one, so that every plan has positive costs and avoids loops; this adds at most that much to the cost of a
-step. No theorem covers the sampling of costs. The normal distribution is a model: for any costs in a range the
+The task may state the range [l, h]. If it does not, the range of all unknown costs seen so far is used, which is not
+Bayesian; before the first cost is seen, every cost is taken to be 1. Samples are clipped to the range. They are also
+raised to at least 0.001 h, so that every plan has positive costs and avoids loops; this adds at most 0.001 h to the
+cost of a step. No theorem covers the sampling of costs. Costs need not be normal: for any costs in a bounded range, the
 posterior concentrates around the true mean.
 """
 
@@ -36,18 +37,18 @@ SPREAD = 0.1
 """The prior's guess of the standard deviation of costs, as a share of the range."""
 
 LEAST = 0.001
-"""The least cost that is planned with, as a share of the largest one."""
+"""The smallest cost that plans use, as a share of the largest cost."""
 
 
 class CostBelief(Memory):
-    """The costs paid for pairs of unknown cost, and the posterior given them; empty if all costs are known.
+    """The posterior of the unknown costs; the arrays are empty if all costs are known.
 
     Attributes
     ----------
     visits, means, squares
         ``[S, A]``: how often each pair was paid for, the mean cost and the sum of squared deviations from it.
     seen
-        Minus the least cost so far, and the largest one.
+        Minus the smallest cost seen so far, and the largest cost seen so far.
     """
 
     def __init__(self, task: Task):
@@ -68,14 +69,14 @@ class CostBelief(Memory):
 
     @property
     def range(self) -> tuple[float, float]:
-        """The stated range of costs, or the one seen so far; (1, 1) before anything was seen."""
+        """The range of costs that the task states, otherwise the range seen so far; (1, 1) before any cost is seen."""
         if self.task.cost_range is not None:
             return self.task.cost_range
         low, high = -self.seen[0].item(), self.seen[1].item()
         return (low, high) if low <= high else (1.0, 1.0)
 
     def sample(self, rng: np.random.Generator) -> Floats:
-        """Draw mean costs from the posterior; known costs take no random numbers."""
+        """Return all costs, ``[S, A]``, with the unknown mean costs drawn from their posterior."""
         low, high = self.range
         n, x = self.visits[self.unknown], self.means[self.unknown]
         a = 1.0 + 0.5 * n
@@ -83,13 +84,13 @@ class CostBelief(Memory):
         return self.filled((low + n * x) / (n + 1) + np.sqrt(b / (a * (n + 1))) * rng.standard_t(2.0 * a))
 
     def mean(self) -> Floats:
-        """Return the known costs and, for other pairs, the mean of the costs paid; the least cost if there are none."""
+        """Return all costs; an unknown cost is the mean of the costs paid, or the lowest possible if none was paid."""
         if not self.visits.size:
             return self.task.costs
         return self.filled(np.where(self.visits == 0, self.range[0], self.means)[self.unknown])
 
     def filled(self, unknown: Floats) -> Floats:
-        """Return all costs, with `unknown` for the unknown ones, clipped into the range and kept positive."""
+        """Return all costs, with `unknown` in place of the unknown ones, clipped to the range and kept positive."""
         low, high = self.range
         costs = self.task.costs.copy()
         costs[self.unknown] = np.maximum(np.clip(unknown, low, high), LEAST * (high or 1.0))
@@ -103,7 +104,7 @@ class CostBelief(Memory):
     def restore(self, state: dict[str, Any]) -> None:
         super().restore(state)
         if self.seen[0] > 0.0:
-            raise ValueError(f"a cost of {-self.seen[0]:g} was paid; costs must not be negative")
+            raise ValueError(f"the smallest paid cost is {-self.seen[0]:g}; costs must not be negative")
 
 
 @kernel
@@ -111,7 +112,7 @@ def add_costs(
     states: Int64s, actions: Int64s, costs: Floats, unknown: Bools,
     visits: Int64s, means: Floats, squares: Floats, seen: Floats,
 ) -> None:  # fmt: skip
-    """Add paid costs to the sums, step by step, so that the result does not depend on how steps are grouped."""
+    """Add paid costs to the statistics one step at a time, so the result does not depend on how steps are grouped."""
     for i in range(len(states)):
         state, action = states[i], actions[i]
         if unknown[state, action]:

@@ -1,8 +1,8 @@
-"""What an agent has counted: how often each pair was played and where it led.
+"""Counts of how often each state-action pair was played, and to which successors it led.
 
-Rows are numbered s * A + a. A row holds the successors seen so far in increasing order, so the goal is last, with how
-often each was seen; rows have room for `width` successors, which doubles when one is full. Time and memory go with
-what was seen, not with the square of the number of states.
+The row of state s and action a has the number s * A + a. It holds the successors seen so far in increasing order, so
+the goal comes last, and how often each was seen. All rows have room for `width` successors; when a row is full, `width`
+doubles. Time and memory are proportional to the transitions seen, not to the square of the number of states.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FIRST_WIDTH = 4
 
 
 class RowCounts(NamedTuple):
-    """Counts as kernels take them, one entry or line for each row; see `Counts`."""
+    """The arrays of `Counts` for kernels; the first axis of each is the row s * A + a."""
 
     size: Int64s
     successors: Int32s
@@ -37,7 +37,7 @@ class Counts(Memory):
     visits
         ``visits[s, a]``: how often a pair was played.
     size, successors, counts
-        How many successors each row has seen, which ones, and how often each.
+        The number of successors seen in each row, the successors, and how often each was seen.
     """
 
     learnt = ("visits", "size", "successors", "counts")
@@ -57,11 +57,11 @@ class Counts(Memory):
 
     @property
     def rows(self) -> RowCounts:
-        """The counts as kernels take them."""
+        """The counts as arrays for kernels."""
         return RowCounts(self.size, self.successors, self.counts, self.visits.reshape(-1))
 
     def add(self, steps: Steps) -> None:
-        """Count some steps."""
+        """Add steps to the counts."""
         done, end = 0, len(steps.states)
         while done < end:
             done = tally(self.actions, steps.states, steps.actions, steps.next_states, done, *self.rows)
@@ -84,7 +84,7 @@ class Counts(Memory):
         self.visits.reshape(-1)[row] = source.visits.reshape(-1)[row]
 
     def estimates(self, more: float) -> tuple[Int64s, Int32s, Floats, Floats]:
-        """Return size, successors, counts / (visits + more), and the rest of each row, which goes to the goal."""
+        """Return sizes, successors, probabilities counts / (visits + more), and the rest of each row, for the goal."""
         mass, rest = np.empty(self.counts.shape), np.empty(len(self.size))
         estimate(more, self.size, self.counts, self.visits.reshape(-1), mass, rest)
         return self.size, self.successors, mass, rest
@@ -97,20 +97,20 @@ class Counts(Memory):
     def restore(self, state: dict[str, Any]) -> None:
         width = np.shape(state["counts"])[-1]
         if width > self.goal + 1:
-            raise ValueError(f"a row has room for {width} successors; there are {self.goal + 1}")
+            raise ValueError(f"a row has room for {width} successors; there are only {self.goal + 1}")
         while self.width < width:
             self.widen()
         super().restore(state)
         self.check_rows()
 
     def check_rows(self) -> None:
-        """Raise ValueError if kernels could not use the rows: they trust the sizes, the successors and their order."""
+        """Raise ValueError if sizes, successors or counts are invalid, because kernels do not check them."""
         if (self.size > self.width).any():
             raise ValueError(f"size must be at most {self.width}")
         used = np.arange(self.width) < self.size[:, None]
         rising = np.diff(self.successors.astype(np.int64), axis=1) > 0
         if (self.successors[used] > self.goal).any() or not (rising | ~used[:, 1:]).all():
-            raise ValueError(f"the successors of a row must rise and be at most {self.goal}")
+            raise ValueError(f"the successors of a row must increase and be at most {self.goal}")
         if (self.counts[used] < 1).any() or (np.where(used, self.counts, 0).sum(axis=1) != self.visits.ravel()).any():
             raise ValueError("the counts of a row must be positive and sum to its visits")
 
@@ -120,7 +120,7 @@ def tally(
     actions: int, states: Int64s, played: Int64s, next_states: Int64s, begin: int,
     size: Int64s, successors: Int32s, counts: Int64s, visits: Int64s,
 ) -> int:  # fmt: skip
-    """Count the steps from `begin` on; return the first one for which its row has no room, or their number."""
+    """Count steps from index `begin` on; return the index of the first step that does not fit, else their number."""
     for i in range(begin, states.size):
         row = states[i] * actions + played[i]
         if not enter(row, next_states[i], size, successors, counts):
@@ -131,7 +131,7 @@ def tally(
 
 @kernel
 def enter(row: int, successor: int, size: Int64s, successors: Int32s, counts: Int64s) -> bool:
-    """Count one successor of a row, keeping the row sorted; False if there is no room for it."""
+    """Count one successor and keep its row sorted; return False if the row is full."""
     end = size[row]
     index = end
     while index > 0 and successors[row, index - 1] >= successor:
@@ -152,7 +152,7 @@ def enter(row: int, successor: int, size: Int64s, successors: Int32s, counts: In
 
 @kernel
 def estimate(more: float, size: Int64s, counts: Int64s, visits: Int64s, mass: Floats, rest: Floats) -> None:
-    """Write counts / total, with total = max(visits + more, 1); `rest` is the missing mass, which goes to the goal."""
+    """Write `mass` = counts / max(visits + more, 1), and `rest`, the missing mass of each row, for the goal."""
     for row in range(size.size):
         total = max(visits[row] + more, 1.0)
         rest[row] = (total - visits[row]) / total

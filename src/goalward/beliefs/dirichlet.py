@@ -2,17 +2,17 @@
 
 Prior
     For every available pair (s, a) the row theta(. | s, a) is Dirichlet with the same concentration for each possible
-    successor: all states and the goal, or those of a known support. Rows are independent.
+    successor. Possible are all states and the goal, or the successors in a known support. Rows are independent.
 
 Posterior
     Dirichlet with parameters alpha(s, a, s') = concentration + n(s, a, s').
 
 Drawing
     A Dirichlet vector is a vector of independent gamma variates divided by its sum. A gamma variate of shape a is
-    G U^(1/a) in law, with G of shape a + 1 and U uniform, so its logarithm is log G - X/a with X exponential. Working
-    with logarithms, and shifting the largest of a row to 0 before taking exponentials, loses nothing at any
-    concentration: gamma variates of shape 0.0001 themselves would all be zero in most rows. Probabilities below 1e-300
-    are set to 1e-300, which keeps the support of the prior and does not change the sum of a row.
+    G U^(1/a) in law, with G of shape a + 1 and U uniform, so its logarithm is log G - X/a with X exponential. The code
+    works with logarithms and shifts the largest one of each row to 0 before taking exponentials. This avoids underflow
+    at any concentration; plain gamma variates of shape 0.0001 would all be zero in most rows. Probabilities below
+    1e-300 are set to 1e-300, which keeps the support of the prior and does not change the sum of a row.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ class Dirichlet(Prior):
     Parameters
     ----------
     concentration
-        The parameter of each successor; the paper's experiments take 0.1.
+        The Dirichlet parameter of each possible successor; the experiments of the PSRL-SSP paper use 0.1.
     support
-        The possible successors: those of a model, whose probabilities are ignored. By default, all states.
-        Memory and time are proportional to the size of the support.
+        A model whose transitions are the possible ones; its probabilities are ignored. By default, every pair may lead
+        to every state. Memory and time are proportional to the number of possible transitions.
 
     Examples
     --------
@@ -80,7 +80,7 @@ class Dirichlet(Prior):
         """Return all settings as plain data; ``support="world"`` takes the successors of the true world."""
         support = settings.get("support")
         if support not in (None, "world"):
-            raise SettingError(f'support is {support!r}; it must be "world", the successors of the true world')
+            raise SettingError(f'support is {support!r}; it must be "world", for the successors in the true world')
         rest = {name: value for name, value in settings.items() if name != "support"}
         return super().complete(rest) | ({} if support is None else {"support": support})
 
@@ -98,7 +98,7 @@ class Dirichlet(Prior):
 
 
 class DirichletBelief(Belief):
-    """Independent Dirichlet rows and what was counted."""
+    """The posterior of independent Dirichlet rows, given the counts of transitions."""
 
     def __init__(self, task: Task, indptr: Int64s, successors: Int32s, concentration: float):
         self.task, self.indptr, self.successors = task, indptr, successors
@@ -113,13 +113,13 @@ class DirichletBelief(Belief):
         return self.sharpened(1.0)
 
     def sharpened(self, sharpness: float) -> Floats:
-        """Return the parameters if everything observed had been observed `sharpness` times."""
+        """Return the posterior parameters as if every step had been observed `sharpness` times."""
         return np.asarray(sharpness * self.counts + self.concentration)
 
     def learn(self, steps: Steps) -> None:
         entries = self.locate(steps)
         if len(entries) < len(steps.states):
-            remedy = "add this transition to it, or give none"
+            remedy = "add this transition to the support, or pass no support"
             raise excluded(self.task, steps, len(entries), "the support of the prior", remedy)
         np.add.at(self.counts, entries, 1)
 
@@ -149,11 +149,11 @@ def dirichlet_rows(rng: np.random.Generator, indptr: Int64s, alpha: Floats) -> F
 
 @kernel
 def normalise_rows(indptr: Int64s, alpha: Floats, exponentials: Floats, variates: Floats) -> None:
-    """Turn gamma variates of the shapes alpha + 1 into probabilities, row by row."""
+    """Turn gamma variates of shape alpha + 1 into Dirichlet probabilities, row by row and in place."""
     for row in range(len(indptr) - 1):
         largest = -np.inf
         for entry in range(indptr[row], indptr[row + 1]):
-            # With shapes below FLOOR the quotient could overflow and make NaN.
+            # With shapes below FLOOR, the quotient could overflow and produce NaN.
             variates[entry] = math.log(variates[entry]) - exponentials[entry] / max(alpha[entry], FLOOR)
             largest = max(largest, variates[entry])
         total = 0.0

@@ -4,8 +4,9 @@ Prior
     Model i is the true one with probability w_i.
 
 Posterior
-    w_i proportional to w_i times the product of theta_i(s' | s, a) over the observed steps, kept in logarithms, with
-    the largest brought to 0. A model that gives an observed step probability 0 falls out for good.
+    The weight of model i is proportional to w_i times the product of theta_i(s' | s, a) over the observed steps.
+    Weights are stored as logarithms, shifted so that the largest is 0. A model that gives an observed step probability
+    0 is excluded for good.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ class FinitePrior(Prior):
     Parameters
     ----------
     models
-        The candidates. They must have the start and the known costs of the task; only their kernels differ.
+        The candidates. All must have the start and the known costs of the task; only their kernels may differ.
     weights
-        Their probabilities, or numbers proportional to them; equal by default.
+        The probability of each model, up to a common factor; equal by default.
 
     Examples
     --------
@@ -51,12 +52,12 @@ class FinitePrior(Prior):
     FinitePrior(3 models)
     """
 
-    python_only: ClassVar[str] = "it holds models, which a study cannot list; use gw.FinitePrior(models)"
+    python_only: ClassVar[str] = "its models cannot be written in a study; use gw.FinitePrior(models)"
 
     def __init__(self, models: Sequence[SSP], weights: NDArray[Any] | Sequence[Any] | None = None):
         self.models = tuple(models)
         if not self.models:
-            raise SettingError("models holds no entries; it must hold at least one SSP")
+            raise SettingError("models is empty; pass at least one SSP")
         self.weights = checked_weights(weights, len(self.models))
 
     def belief(self, task: Task) -> FiniteBelief:
@@ -68,8 +69,8 @@ class FinitePrior(Prior):
             stated, costs = task.costs[:, learnt], model.costs[:, learnt]
             if not ((costs == stated) | np.isnan(stated)).all() or model.initial_state != task.initial_state:
                 raise SettingError(
-                    f"model {i} differs from the task in its costs or its start; candidates may differ in their kernels"
-                    " only: see SSP.with_costs and SSP.with_initial_state"
+                    f"model {i} differs from the task in its costs or its start; all candidates need the costs and the"
+                    " start of the task: set them with SSP.with_costs and SSP.with_initial_state"
                 )
             check_reachable(candidate, f"model {i}")
             candidates.append(candidate)
@@ -114,18 +115,18 @@ class FiniteBelief(Belief):
         if len(entries) < len(steps.states) or not np.isfinite(log_weights).any():
             possible = np.isfinite(self.log_weights[:, np.newaxis] + self.log_probabilities[:, entries])
             explained = int(np.logical_and.accumulate(possible, axis=1).any(axis=0).sum())
-            what = f"every one of the {len(self.models)} models left by what came before"
-            raise excluded(self.task, steps, explained, what, "add a model in which it can happen")
+            what = "every model that fits the earlier steps"
+            raise excluded(self.task, steps, explained, what, "add a model in which this transition is possible")
         self.log_weights = log_weights - log_weights.max()
 
     def sample_rows(self, rng: np.random.Generator, sharpness: float) -> Rows:
-        """Draw the rows of one of the models; the likelihoods of the models are raised to the power `sharpness`."""
+        """Return the rows of a randomly drawn model; `sharpness` is an exponent of the models' likelihoods."""
         sums = np.cumsum(self.weights if sharpness == 1.0 else self.sharpened(sharpness))
         model = self.models[int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))]
         return Rows(model.indptr, model.successors, model.probabilities)
 
     def sharpened(self, sharpness: float) -> Floats:
-        """Return the weights of the models, up to a factor, if everything had been observed `sharpness` times."""
+        """Return the weights of the models, up to a factor, as if every step had been observed `sharpness` times."""
         possible = np.isfinite(self.log_weights)
         logarithms = np.full(len(self.models), -np.inf)
         likelihoods = self.log_weights[possible] - self.log_prior[possible]
@@ -134,7 +135,7 @@ class FiniteBelief(Belief):
 
     def mean_rows(self) -> Rows:
         mixture = self.weights @ self.probabilities
-        mixture[mixture < LEAST_PROBABILITY] = 0.0  # only models that are all but ruled out have these
+        mixture[mixture < LEAST_PROBABILITY] = 0.0  # possible only in models of negligible weight
         shape = np.where(self.task.available, 1.0, np.inf)
         indptr, successors, rows, _ = canonical_rows(self.indptr, self.successors, mixture, shape, normalize=True)
         return Rows(indptr, successors, rows)
@@ -144,7 +145,7 @@ class FiniteBelief(Belief):
         if log_weights.shape != self.log_weights.shape or np.isnan(log_weights).any():
             raise ValueError(f"log_weights must be {len(self.models)} numbers")
         if not self.log_prior.max() <= log_weights.max() <= 0.0:
-            raise ValueError("log_weights must be at most 0, the largest of them 0 or that of the prior")
+            raise ValueError("log_weights must be at most 0, and their maximum 0 or that of the prior")
         if (log_weights[np.isneginf(self.log_prior)] > -np.inf).any():
             raise ValueError("log_weights must be -inf for models of weight 0")
         super().restore(state | {"log_weights": self.log_weights})
@@ -155,13 +156,11 @@ def checked_weights(weights: ArrayLike | None, count: int) -> Floats:
     """Return the weights of models, divided by their sum."""
     numbers = np.ones(count) if weights is None else number_array("weights", weights)
     if numbers.shape != (count,) or not (numbers >= 0.0).all() or not 0.0 < numbers.sum() < np.inf:
-        raise SettingError(
-            f"weights is {weights!r}; it must be {count} numbers, none of them negative and not all zero"
-        )
+        raise SettingError(f"weights is {weights!r}; it must be {count} numbers that are not negative and not all zero")
     return np.asarray(numbers / numbers.sum())
 
 
 def matrix(model: SSP, entries: Floats) -> Any:
-    """Return numbers, one for each transition of a model, as a sparse matrix of pairs by successors."""
+    """Return `entries`, one for each transition of a model, as a sparse matrix of pairs by successors."""
     shape = (model.states * model.actions, model.states + 1)
     return sparse.csr_array((entries, model.successors, model.indptr), shape=shape)

@@ -1,30 +1,30 @@
-"""The kernels of the prior of neighbourhoods: what counts say about sizes, and draws of sizes and successors.
+"""Kernels of the prior `Neighbourhoods`: the evidence of counts about sizes, and draws of sizes and successors.
 
 Evidence
-    With n possible successors, a state with K0 seen successors and rows of N visits and k0 seen successors,
+    There are n possible successors, K0 of them seen from the state. A row has N visits and k0 seen successors. Then
 
         L(l) = r^(l-1) l!/(l-k0)! (l-1)!/(l+N-1)!                   a row of l successors
         R(k) = (k-k0)!/k! (sum of L(l) over l = k0..k) / Z_r(k)     a row in a neighbourhood of k; Z_r(k) = sum r^(l-1)
                (k-1)!/(k+N-1)!  for ratio infinity
         X(k) = k!/(k-K0)! times the product of R(k) over the tried actions of the state
-        w(k) = h(k) X(k)                                            h the law of the neighbourhood's size
+        w(k) = h(k) X(k)                                            h is the law of the neighbourhood's size
 
-    The probability of what was seen from the state is c times the sum of w(k) over k = K0..n, where
+    The probability of the observed steps from the state is c times the sum of w(k) over k = K0..n, where
     c = (n-K0)!/n! times the product of n(s, a, s')! does not depend on the laws. The evidence leaves out c, and also
-    (k0-1)!/(k0+N-1)! of each row, so that its logarithm stays small however much was seen. Everything is computed from
-    k = K0 upwards by ratios of neighbouring terms. Sums end where the rest is below double precision, so they take as
-    long as the sizes that matter. It is computed for all pairs of laws, where counts have changed; leaving out pairs
-    that can no longer matter took twice as long.
+    the factor (k0-1)!/(k0+N-1)! of each row, so that its logarithm stays small after many steps. All terms are computed
+    from k = K0 upwards by ratios of neighbouring terms. A sum ends when the remaining terms are below double precision.
+    Where counts have changed, the evidence is recomputed for all pairs of laws; an attempt to skip pairs of negligible
+    weight took twice as long.
 
 Sizes
-    A pair of laws is drawn first, then how many successors each state and row has, by inversion with the weights w(k)
-    and L(l), from the number of seen successors upwards.
+    A pair of laws is drawn first. Then the numbers of successors of each state and row are drawn by inversion with the
+    weights w(k) and L(l), starting at the number of seen successors.
 
 Successors
-    One permutation of the successors serves all states. Its first k places are the neighbourhood: what was seen from
-    the state, then others drawn one by one from the rest. The rows are drawn in the same way inside the neighbourhood.
-    This gives uniform subsets whatever the order was before. The members of a neighbourhood are drawn when a row comes
-    to them, so a draw takes time for the rows, however large the neighbourhoods are.
+    All states use the same permutation of the successors. Its first k positions are the neighbourhood: the successors
+    seen from the state, then others drawn one by one from the rest. Rows are drawn in the same way inside the
+    neighbourhood. This gives uniform subsets for any initial order. A member of a neighbourhood is drawn only when a
+    row needs it, so the time of a draw depends on the sizes of the rows and not on those of the neighbourhoods.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ LOG_BIG = math.log(BIG)
 
 
 class Laws(NamedTuple):
-    """Pairs of laws: the ratio of neighbourhoods and that of rows; also the different ratios of rows."""
+    """Pairs of laws: `ratio` is for neighbourhoods, `row_ratio` for rows; `row_ratios` lists its distinct values."""
 
     ratio: Floats
     row_ratio: Floats
@@ -52,10 +52,10 @@ class Laws(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """The terms at the current k, for one state.
+    """The terms of one state at the current k.
 
-    `last` holds L(k) and `total` the sum of L up to k for each action, in units of their own. The last entry of `last`
-    holds r^k.
+    For each action, `last` holds L(k) and `total` the sum of L up to k, both up to the same factor. The last entry of
+    `last` holds r^k.
     """
 
     last: Floats
@@ -63,18 +63,18 @@ class Walk(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """What the counts say about sizes; one line for each state, one column for each pair of laws.
+    """The evidence of the counts about sizes; rows of the arrays are states, columns are pairs of laws.
 
     Attributes
     ----------
     seen
         K0, the number of successors seen from each state.
     evidence
-        The logarithm of the probability of what was seen from the state, up to terms that do not depend on the laws.
+        The log probability of the observed steps from the state, up to terms that do not depend on the laws.
     spread
         The logarithm of the sum of w(k) / w(K0).
     changed
-        The states whose counts have changed since this was computed.
+        Whether the counts of the state have changed since its evidence was computed.
     """
 
     seen: Int64s
@@ -85,7 +85,7 @@ class Evidence(NamedTuple):
 
 @kernel
 def log_sum(ratio: float, m: int) -> float:
-    """Return log Z_r(m)."""
+    """Return log Z_r(m), the logarithm of the sum of the weights of the law on 1..m."""
     if ratio == np.inf:
         return 0.0
     if ratio == 1.0:
@@ -95,7 +95,7 @@ def log_sum(ratio: float, m: int) -> float:
 
 @kernel
 def draw_from_law(chance: float, ratio: float, m: int) -> int:
-    """Draw a size from the law on 1..m."""
+    """Draw a size from the law on 1..m by inversion; `chance` is uniform on [0, 1)."""
     if ratio == np.inf:
         return m
     if ratio == 1.0:
@@ -105,7 +105,7 @@ def draw_from_law(chance: float, ratio: float, m: int) -> int:
 
 @kernel
 def start_row(k: int, N: int, k0: int, ratio: float) -> tuple[float, float, float]:
-    """Return L(k) and the sum of L over k0..k, both divided by L(k0) times e to the third number returned."""
+    """Return L(k), the sum of L over k0..k, and x; the first two are divided by L(k0) e^x."""
     last = 1.0
     total = 1.0
     scale = 0.0
@@ -121,7 +121,7 @@ def start_row(k: int, N: int, k0: int, ratio: float) -> tuple[float, float, floa
 
 @kernel
 def start_state(state: int, actions: int, K0: int, ratio: float, rows: RowCounts, walk: Walk) -> float:
-    """Begin the walk at k = K0; return log X(K0), up to terms that do not depend on the laws."""
+    """Set `walk` to the terms at k = K0; return log X(K0), up to terms that do not depend on the laws."""
     logarithm = math.lgamma(K0 + 1.0)
     walk.last[actions] = ratio**K0
     for action in range(actions):
@@ -139,7 +139,7 @@ def start_state(state: int, actions: int, K0: int, ratio: float, rows: RowCounts
 
 @kernel
 def grow(state: int, actions: int, k: int, K0: int, ratio: float, rows: RowCounts, walk: Walk) -> float:
-    """Go from k to k + 1; return X(k + 1) / X(k)."""
+    """Advance `walk` from k to k + 1; return X(k + 1) / X(k)."""
     last, total = walk
     factor = (k + 1) / (k + 1 - K0)
     if ratio == np.inf:
@@ -158,7 +158,7 @@ def grow(state: int, actions: int, k: int, K0: int, ratio: float, rows: RowCount
             continue
         k0 = rows.size[row]
         factor *= shrink * (k + 1 - k0)
-        # L rises to a maximum and falls from there on: what is negligible stays so.
+        # L rises to a maximum and then falls, so a negligible term is followed only by negligible terms.
         if last[action] > PRECISION * total[action]:
             before = total[action]
             last[action] *= ratio * ((k + 1) * k) / ((k + 1 - k0) * (k + rows.visits[row]))
@@ -175,7 +175,7 @@ def weigh(
     state: int, actions: int, n: int, row_ratio: float, laws: Laws, rows: RowCounts, known: Evidence, walk: Walk,
     sums: Floats, decay: Floats, summing: Bools,
 ) -> None:  # fmt: skip
-    """Compute the evidence of one state for the pairs with one law of rows; the last four are room to work."""
+    """Compute the evidence of one state for all pairs with `row_ratio`; the last four arguments are workspace."""
     K0 = known.seen[state]
     start = start_state(state, actions, K0, row_ratio, rows, walk)
     left = 0
@@ -232,7 +232,7 @@ def weigh(
 
 @kernel
 def count_seen(state: int, actions: int, rows: RowCounts, mark: Int64s) -> int:
-    """Return how many different successors were seen from a state."""
+    """Return the number of distinct successors seen from a state; `mark` is workspace."""
     seen = 0
     for row in range(state * actions, (state + 1) * actions):
         for entry in range(rows.size[row]):
@@ -244,7 +244,7 @@ def count_seen(state: int, actions: int, rows: RowCounts, mark: Int64s) -> int:
 
 @kernel
 def refresh(actions: int, n: int, laws: Laws, rows: RowCounts, known: Evidence, posterior: Floats) -> None:
-    """Bring the evidence up to date; write the posterior probabilities of the pairs of laws."""
+    """Update the evidence, and write the posterior probabilities of the pairs of laws."""
     mark = np.empty(n, dtype=np.int64)
     for successor in range(n):
         mark[successor] = -1
@@ -300,7 +300,7 @@ def draw_neighbourhood(
 
 @kernel
 def draw_length(chance: float, k: int, N: int, k0: int, ratio: float) -> int:
-    """Draw l with weights L(l) on k0..k, by inversion."""
+    """Draw l with weights L(l) on k0..k, by inversion; `chance` is uniform on [0, 1)."""
     _, whole, scale = start_row(k, N, k0, ratio)
     last = 1.0
     total = 1.0
@@ -321,7 +321,7 @@ def draw_sizes(
     rng: np.random.Generator, posterior: Floats, actions: int, n: int, unknown: Bools, laws: Laws, rows: RowCounts,
     known: Evidence, neighbourhood: Int64s, lengths: Int64s,
 ) -> int:  # fmt: skip
-    """Draw a pair of laws, the size of each neighbourhood and of each unknown row; return the sum of the lengths."""
+    """Draw a pair of laws, sizes of neighbourhoods and lengths of unknown rows; return the sum of the lengths."""
     walk = Walk(np.empty(actions + 1), np.empty(actions))
     chance = rng.random()
     law = 0
@@ -354,7 +354,7 @@ def draw_sizes(
 
 @kernel
 def exchange(order: Int64s, position: Int64s, one: int, other: int) -> None:
-    """Exchange two places of a permutation and of its inverse."""
+    """Swap two positions of the permutation `order`, and update its inverse `position`."""
     first = order[one]
     second = order[other]
     order[one] = second
@@ -365,7 +365,7 @@ def exchange(order: Int64s, position: Int64s, one: int, other: int) -> None:
 
 @kernel
 def reveal(rng: np.random.Generator, order: Int64s, position: Int64s, front: int) -> int:
-    """Draw the next member of a neighbourhood, to the place `front`; return the place after it."""
+    """Draw the next member of a neighbourhood and put it at position `front`; return `front` + 1."""
     exchange(order, position, front, front + int(rng.random() * (order.size - front)))
     return front + 1
 
@@ -375,7 +375,7 @@ def draw_sets(
     rng: np.random.Generator, actions: int, n: int, neighbourhood: Int64s, lengths: Int64s, rows: RowCounts,
     indptr: Int64s, successors: Int32s,
 ) -> None:  # fmt: skip
-    """Draw the successors of every row, in any order."""
+    """Draw the successors of every row; the successors of a row are not sorted."""
     size = rows.size
     seen = rows.successors
     order = np.empty(n, dtype=np.int64)
@@ -386,14 +386,14 @@ def draw_sets(
     end = 0
     for state in range(neighbourhood.size):
         k = neighbourhood[state]
-        # A plain 0 has a type of its own, for which `exchange` would be compiled again.
+        # A plain 0 has another type in Numba, for which `exchange` would be compiled again.
         front: int = np.int64(0)  # type: ignore[assignment]
         for row in range(state * actions, (state + 1) * actions):
             for entry in range(size[row]):
                 if position[seen[row, entry]] >= front:
                     exchange(order, position, position[seen[row, entry]], front)
                     front += 1
-        # The places before `front` are known members; those from there up to k are members still to be drawn.
+        # Positions before `front` hold known members; members at positions from `front` to k are still to be drawn.
         for row in range(state * actions, (state + 1) * actions):
             length = lengths[row]
             if length == k:
@@ -416,9 +416,9 @@ def draw_sets(
 
 @kernel
 def unreached(actions: int, indptr: Int64s, successors: Int32s, start: Int64s, leading: Int32s) -> int:
-    """Return a state from which the goal cannot be reached; -1 if there is none.
+    """Return a state from which the goal cannot be reached, or -1 if the goal can be reached from all states.
 
-    Also lists the rows that may lead to each successor: those of y are ``leading[start[y] : start[y + 1]]``.
+    It also lists the rows that may lead to each successor y as ``leading[start[y] : start[y + 1]]``.
     """
     S = (indptr.size - 1) // actions
     for successor in range(S + 3):
@@ -427,7 +427,7 @@ def unreached(actions: int, indptr: Int64s, successors: Int32s, start: Int64s, l
         start[successors[entry] + 2] += 1
     for successor in range(S + 2):
         start[successor + 1] += start[successor]
-    # Filling moves each start to its end, which is the start of the next one.
+    # Filling moves each start to the end of its list, which is the start of the next list.
     for row in range(indptr.size - 1):
         for entry in range(indptr[row], indptr[row + 1]):
             successor = successors[entry]
@@ -456,7 +456,7 @@ def unreached(actions: int, indptr: Int64s, successors: Int32s, start: Int64s, l
 def sort_rows(
     start: Int64s, leading: Int32s, indptr: Int64s, rows: RowCounts, successors: Int32s, counts: Int64s
 ) -> None:
-    """Write the successors of each row in increasing order, from the lists of `unreached`, and how often each came."""
+    """Write the successors of each row in increasing order, from the lists of `unreached`, and their counts."""
     filled = np.empty(indptr.size - 1, dtype=np.int64)
     matched = np.zeros(indptr.size - 1, dtype=np.int64)
     for row in range(filled.size):

@@ -1,28 +1,29 @@
 """Nested neighbourhoods: a prior for worlds in which few successors are possible, but it is unknown which.
 
 Prior
-    n = S + 1 successors, the goal among them. Two unknown laws of sizes are shared by the whole world: h1, of the sizes
-    of neighbourhoods, and h2, of the sizes of rows. All pairs of laws have the same weight. A law on 1..m is geometric:
-    weight r^(j-1) for size j, with the sum Z_r(m). Ratio 1 makes it uniform; ratio infinity stands for the size m.
+    There are n = S + 1 successors, the goal included. The whole world shares two unknown distributions of sizes, called
+    laws: h1 of the sizes of neighbourhoods, and h2 of the sizes of rows. All pairs of laws have the same prior weight.
+    A law on 1..m is geometric: size j has weight r^(j-1), and Z_r(m) is the sum of the weights. It is uniform for ratio
+    r = 1, and for r = infinity the size is always m.
 
         each state:    k_s from h1 on 1..n;  B_s a uniform subset of size k_s of the successors
         each action:   l from h2 on 1..k_s;  R_sa a uniform subset of size l of B_s
                        theta(. | s, a) is Dirichlet(1, ..., 1) on R_sa
 
-    All of this is conditioned on the event that the goal can be reached from every state. Giving up is not part of a
-    neighbourhood, but counts as a way.
+    All of this is conditioned on the event that the goal can be reached from every state, by giving up if necessary.
+    The successor of giving up is known, so it is not part of a neighbourhood.
 
 Posterior
-    Given l, the probability of what was seen in a row depends on R_sa only through l, so sums over subsets are ratios
-    of binomial coefficients; `neighbourhood_kernels` has the formulas. Draw the pair of laws, the sizes, the subsets
-    that contain what was seen; repeat all of it until the goal can be reached from every state; then draw the rows from
-    Dirichlet(1 + counts). This is exact.
+    The probability of the observed steps of a row depends on R_sa only through its size l, so sums over subsets are
+    ratios of binomial coefficients; `neighbourhood_kernels` has the formulas. A draw from the posterior is exact: draw
+    the pair of laws, the sizes, and subsets that contain all seen successors. Repeat this until the goal can be reached
+    from every state. Then draw the rows from Dirichlet(1 + counts).
 
 Cost
-    Samples are sparse. A draw takes time and memory for what was seen and what is sampled, not for S² A numbers: what
-    the counts say about sizes is stored for each state and computed again where they have changed. Pairs of laws whose
-    samples would have more than a million transitions in the mean are left out of the prior. With 4 actions this leaves
-    nothing out up to 500 states; the laws that remain still give every subset a positive probability.
+    Samples are sparse. The time and memory of a draw are proportional to the seen and the sampled transitions, not to
+    S² A. The evidence about sizes is stored for each state and is recomputed only where counts have changed. The prior
+    leaves out pairs of laws whose samples would have more than a million transitions on average. With 4 actions and at
+    most 500 states it leaves out none. The other laws still give every subset a positive probability.
 """
 
 from __future__ import annotations
@@ -58,13 +59,13 @@ from goalward.errors import UnreachableGoalError
 from goalward.seeds import generator
 
 DRAWS = 10_000
-"""How many draws in a row may leave a state without a way to the goal."""
+"""The number of consecutive draws that may be rejected because some state cannot reach the goal."""
 
 MEAN_DRAWS = 200
-"""How many draws the mean is an average of."""
+"""The number of draws that `mean_rows` averages."""
 
 LARGEST = 1 << 20
-"""The largest mean number of transitions in a sample that a pair of laws may have."""
+"""A pair of laws is left out if its samples have more transitions than this on average."""
 
 ROW_RATIOS = (0.2, 0.5, 0.75, 1.0, math.inf)
 GEOMETRIC_LAWS = 5
@@ -72,7 +73,7 @@ GEOMETRIC_LAWS = 5
 
 @register("neighbourhoods")
 class Neighbourhoods(Prior):
-    """Rows on unknown subsets of an unknown neighbourhood of each state; it has no settings.
+    """A prior for few possible successors: each row uses an unknown subset of an unknown neighbourhood of its state.
 
     Examples
     --------
@@ -85,8 +86,8 @@ class Neighbourhoods(Prior):
         idle = ~task.available.any(axis=1)
         if idle.any():
             raise UnreachableGoalError(
-                f"in state {int(np.argmax(idle))} no action is available; the prior Neighbourhoods() assumes that the"
-                " goal can be reached from every state: let the agent give up (give_up_cost=20, or --give-up-cost 20)"
+                f"no action is available in state {int(np.argmax(idle))}, but the prior Neighbourhoods() assumes that"
+                " the goal can be reached from every state; set give_up_cost=20, or --give-up-cost 20"
             )
         return NeighbourhoodsBelief(task)
 
@@ -95,7 +96,7 @@ class Neighbourhoods(Prior):
 
 
 class NeighbourhoodsBelief(Belief):
-    """The counts, and what they say about the sizes of neighbourhoods and rows."""
+    """The posterior of `Neighbourhoods`: the counts of transitions, and their evidence about sizes."""
 
     knows_support = False
 
@@ -107,7 +108,7 @@ class NeighbourhoodsBelief(Belief):
         self.forget()
 
     def forget(self) -> None:
-        """Discard what was computed about sizes, so that the next draw computes it again."""
+        """Discard the stored evidence about sizes, so that the next draw computes it again."""
         shape = (self.task.states, len(self.laws.ratio))
         self.evidence = Evidence(
             seen=np.zeros(shape[0], dtype=np.int64),
@@ -121,21 +122,21 @@ class NeighbourhoodsBelief(Belief):
         self.evidence.changed[steps.states] = True
 
     def posterior(self) -> Floats:
-        """Return the probability of each pair of laws."""
+        """Return the posterior probability of each pair of laws."""
         probabilities = np.empty(len(self.laws.ratio))
         refresh(self.task.actions, self.n, self.laws, self.counts.rows, self.evidence, probabilities)
         return probabilities
 
     def sample_rows(self, rng: np.random.Generator, sharpness: float) -> Rows:
-        """Draw rows; sharpness multiplies the counts in the rows, and leaves sizes and subsets as they are."""
+        """Draw rows; `sharpness` multiplies the counts in the rows, but does not affect sizes and subsets."""
         indptr, successors, counts = self.draw_support(rng)
-        indptr.flags.writeable = False  # as in other beliefs: kernels have one specialisation
+        indptr.flags.writeable = False  # as in other beliefs, so that kernels are compiled once
         return Rows(indptr, successors, dirichlet_rows(rng, indptr, sharpness * counts + 1.0))
 
     def mean_rows(self) -> Rows:
-        """Return the mean of `MEAN_DRAWS` draws of the successors, whose rows have the mean (1 + counts)/(l + visits).
+        """Return the mean of `MEAN_DRAWS` draws of the successors; a drawn row has the mean (1 + counts)/(l + visits).
 
-        It uses a generator of its own, so the result depends only on the counts.
+        The draws use a separate generator with a fixed seed, so the result depends only on the counts.
         """
         rng, shape = generator(0), (self.unknown.size, self.n)
         total = sparse.csr_array(shape)
@@ -151,7 +152,7 @@ class NeighbourhoodsBelief(Belief):
         return self.counts.seen_rows(1.0)
 
     def draw_support(self, rng: np.random.Generator) -> Rows:
-        """Draw the successors of all rows, with how often each was seen."""
+        """Draw the possible successors of all rows; the numbers of the result are the counts of each transition."""
         A, n, seen, posterior = self.task.actions, self.n, self.counts.rows, self.posterior()
         neighbourhood, start = np.empty(n - 1, dtype=np.int64), np.empty(n + 2, dtype=np.int64)
         lengths = np.empty(self.unknown.size, dtype=np.int64)
@@ -170,9 +171,9 @@ class NeighbourhoodsBelief(Belief):
                 return rows
             lost[state] += 1
         raise UnreachableGoalError(
-            f"{DRAWS} draws in a row left state {np.argmax(lost)} or others without a way to the goal; given the data,"
-            " it can hardly be reached from there: let the agent give up (give_up_cost=20, or --give-up-cost 20),"
-            " or take another prior, such as Dirichlet(0.1)"
+            f"in {DRAWS} consecutive posterior samples, the goal could not be reached from some state, most often from"
+            f" state {np.argmax(lost)}; set give_up_cost=20 (--give-up-cost 20), or use another prior, such as"
+            " Dirichlet(0.1)"
         )
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -180,7 +181,7 @@ class NeighbourhoodsBelief(Belief):
         wrong = (self.counts.visits > 0) & ~self.unknown
         if wrong.any():
             row = np.argwhere(wrong)[0]
-            raise ValueError(f"(state {row[0]}, action {row[1]}) has visits, but is unavailable or known")
+            raise ValueError(f"(state {row[0]}, action {row[1]}) has visits, but it is unavailable or gives up")
         self.forget()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -190,10 +191,10 @@ class NeighbourhoodsBelief(Belief):
 
 
 def laws(n: int, pairs: int) -> Laws:
-    """Return the pairs of laws for n successors.
+    """Return the pairs of laws for n successors, without those whose samples are too large (`LARGEST`).
 
-    The laws of neighbourhoods are geometric with means 2 .. towards n before truncation, uniform, and n always. Pairs
-    of laws whose samples would have more than `LARGEST` transitions in the mean are left out.
+    A law of neighbourhoods is geometric with a mean between 2 and n before truncation, or uniform, or always n.
+    `pairs` is the number of state-action pairs with unknown rows.
     """
     means = 2.0 * max(n / 2.0, 1.0) ** (np.arange(GEOMETRIC_LAWS) / GEOMETRIC_LAWS)
     neighbourhoods = [*(1.0 - 1.0 / means), 1.0, math.inf]
@@ -210,7 +211,7 @@ def laws(n: int, pairs: int) -> Laws:
 
 
 def law_weights(ratio: float, m: int) -> Floats:
-    """Return the probabilities of the sizes 1..m."""
+    """Return the probabilities of the sizes 1..m under the law with this ratio."""
     if ratio == math.inf:
         return np.asarray(np.arange(1, m + 1) == m, dtype=np.float64)
     weights = ratio ** np.arange(m, dtype=np.float64)
@@ -218,7 +219,7 @@ def law_weights(ratio: float, m: int) -> Floats:
 
 
 def mean_size(ratio: float, sizes: Int64s) -> Floats:
-    """Return, for each m in `sizes`, the mean of the law of sizes on 1..m."""
+    """Return, for each m in `sizes`, the mean of the law on 1..m with this ratio."""
     if ratio == math.inf:
         return np.asarray(sizes, dtype=np.float64)
     if ratio == 1.0:
