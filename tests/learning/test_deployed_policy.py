@@ -233,6 +233,13 @@ class TestTrial:
         np.testing.assert_array_equal(in_model.costs, in_environment.costs)
         np.testing.assert_array_equal(in_model.steps, in_environment.steps)
 
+    def test_one_reset_for_each_episode(self) -> None:
+        environment = ModelEnvironment(GRID)
+        world = gw.Environment(environment)
+        before = environment.resets
+        run_of("psrl").policy.evaluate(world, 30)
+        assert environment.resets == before + 30
+
     def test_attempts_are_counted(self) -> None:
         trial = policy_for(PIT, PIT_TABLE).evaluate(PIT, 300)
         # An episode: two steps, and two steps more and the price for each failed attempt.

@@ -33,7 +33,10 @@ class Simulator(Protocol[X]):
         """Raise PolicyError if an action is not available."""
 
     def step(self, action: int) -> Step[X]:
-        """Play an action, and start the next episode if this one has ended."""
+        """Play an action; if the step ends the episode, `reset` is called before the next step."""
+
+    def reset(self) -> None:
+        """Start the next episode."""
 
 
 class SteppingStage(Stage[PlanT], Generic[X, PlanT]):
@@ -52,11 +55,15 @@ class SteppingStage(Stage[PlanT], Generic[X, PlanT]):
         environment, _, acting = streams(seed)
         self.simulator, self.read, self.choices = simulate(environment), read, Uniforms(acting)
         self.plan: PlanT | None = None
+        self.over = False  # whether an episode has ended; the reset waits until somebody needs the next state
         self.columns: tuple[list[Any], ...] = ([], [], [], [], [])  # of the steps so far
         self.epochs: tuple[list[int], list[int]] = ([], [])  # after how many of them epochs ended, and why
 
     @property
     def state(self) -> X:
+        if self.over:
+            self.over = False
+            self.simulator.reset()
         return self.simulator.state
 
     def follow(self, plan: PlanT, episodes: int, steps: int = NEVER) -> Chunk:
@@ -69,22 +76,22 @@ class SteppingStage(Stage[PlanT], Generic[X, PlanT]):
         self.truncated = False
         room = min(steps, BLOCK)
         while not ended and not self.truncated and len(actions) < room:
+            state = self.state if self.over else simulator.state
             if simulator.stuck:
                 ended = DEAD_END
                 break
-            state = simulator.state
             action = policy.act(state, draw)
             simulator.check(action)
             ended = stop.before(state, action)
             if ended:
                 break
             step = simulator.step(action)
+            self.over, self.truncated = step.reached or step.truncated, step.truncated
             states.append(state)
             actions.append(action)
             costs.append(step.cost)
             next_states.append(step.next_state)
             reached.append(step.reached)
-            self.truncated = step.truncated
             ended = stop.after(step)
             epoch_ended = policy.learn(step)
             if step.reached:

@@ -417,14 +417,14 @@ class ContinuousSimulator:
         move: Callable[[Floats, int], tuple[ArrayLike, bool, bool]],
     ):
         self.spec, self.start, self.move = spec, start, move
-        self.state = self.first_state()
+        self.reset()
 
-    def first_state(self) -> Floats:
+    def reset(self) -> None:
         """Draw a start until it lies outside the goal set."""
         for _ in range(MOST_STARTS):
-            state = self.spec.checked_state(self.start())
-            if not self.spec.goal(state[np.newaxis])[0]:
-                return state
+            self.state = self.spec.checked_state(self.start())
+            if not self.spec.goal(self.state[np.newaxis])[0]:
+                return
         raise StateError(f"{MOST_STARTS} starts in a row lie in the goal set; nothing can be learnt from there")
 
     def check(self, action: int) -> None:
@@ -446,9 +446,8 @@ class ContinuousSimulator:
                     " or, if episodes also end in failure, use an agent for tables, which can give up:"
                     " gw.Environment(gw.Discretize(env, bins=...), goal=..., give_up_cost=...)"
                 )
-        cut = bool(truncated) and not reached
-        self.state = self.first_state() if reached or cut else state
-        return Step(before, action, cost, state, reached, cut)
+        self.state = state
+        return Step(before, action, cost, state, reached, bool(truncated) and not reached)
 
 
 def world_of(environment: Any, continuous: bool, **rules: Any) -> World[Any, Any]:

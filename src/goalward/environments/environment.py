@@ -206,11 +206,8 @@ class EnvironmentSimulator:
                 f"action {outcome.action} in state {outcome.state!r} cost {cost:g}, but cost_range is {self.low:g} to"
                 f" {self.high:g}; pass a wider cost_range, or leave it out"
             )
-        if reached or cut:
-            self.reset()
-        else:
-            self.observation, self.state = observation, successor
-            self.stuck = self.idle[successor] or (lost and world.ended is None)
+        self.observation, self.state = observation, successor
+        self.stuck = not reached and (self.idle[successor] or (lost and world.ended is None))
         step: Step[int] = new(Step, (state, action, cost, successor, reached, cut))
         return step
 
