@@ -73,7 +73,7 @@ class TestRefusals:
 
     def test_states_without_actions(self, name: str) -> None:
         world = SSP.from_rows([0, 2, 2], [1, 2], [0.0, 1.0], [[1.0], [1.0]])
-        with pytest.raises(StateError, match=f"in state 1 no action is available; {name} cannot plan around"):
+        with pytest.raises(StateError, match=f"no action is available in state 1, but {name} needs"):
             self.make(name, world)
 
     def test_settings(self, name: str) -> None:

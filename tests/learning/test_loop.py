@@ -63,7 +63,7 @@ class TestEnds:
             assert run.ended == Ended.DEAD_END
             assert run.truncated
             assert np.isinf(run.gap_regret[-1])
-        with pytest.raises(StateError, match="in state 1 no action is available; counter cannot"):
+        with pytest.raises(StateError, match="no action is available in state 1, but counter needs"):
             learn(Counter(), world, 10, max_steps=100)
 
     def test_environment_that_breaks_off(self) -> None:

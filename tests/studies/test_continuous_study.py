@@ -38,8 +38,8 @@ def test_steps_are_kept_and_drawn_and_regret_is_not_made_up(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("world", "agent", "message"),
     [
-        ("navigation", "psrl", "psrl learns in models with finitely many states"),
-        ("grid-world", "continuous-psrl", "continuous-psrl learns in goal tasks with continuous states"),
+        ("navigation", "psrl", "psrl needs finitely many states"),
+        ("grid-world", "continuous-psrl", "continuous-psrl needs a goal task with continuous states"),
     ],
 )
 def test_agents_that_do_not_fit_their_world_are_refused_before_any_run(

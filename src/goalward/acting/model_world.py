@@ -456,7 +456,7 @@ class ModelWorld(World[Task, Plan]):
     >>> import goalward as gw
     >>> world = gw.ModelWorld(gw.worlds.random_mdp(), noise="bernoulli")
     >>> gw.learn(gw.agents.PSRL(), world, episodes=50).notes["caveat"]
-    'costs are learnt, in the range seen so far: no theorem covers it'
+    'costs are learnt within the range seen so far: no theorem covers this'
     """
 
     def __init__(

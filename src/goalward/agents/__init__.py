@@ -1,11 +1,11 @@
-"""The algorithms, one file each, found by their names.
+"""The learning algorithms, one file each; `make` builds an agent by name.
 
 >>> import goalward as gw
 >>> gw.agents.make("uniform")
 Uniform()
 
-A new algorithm is one new file, with its class below ``@register``, and one line in the list here. From this list come
-look-up, types, help and documentation, and the conformance tests run over it.
+To add an algorithm, write a file with its class below ``@register`` and add one line to the list here. Look-up, types,
+help, documentation and conformance tests all use this list.
 """
 
 from typing import TYPE_CHECKING

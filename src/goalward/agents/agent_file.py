@@ -1,8 +1,8 @@
-"""Agents on disk: their settings, their task and what they have learnt.
+"""Save and load agents: their settings, their task and what they have learnt.
 
-An agent is saved as plain data and arrays (see `goalward.archive`). To load it, its class builds a new agent, which
-begins on the task and restores what was learnt. Only registered algorithms can be loaded, and nothing in a file is
-executed.
+An agent is saved as plain data and arrays (see `goalward.archive`). Loading creates a new agent of the same class,
+calls `begin` with the saved task and restores what was learnt. Only registered algorithms can be loaded, and nothing in
+a file is executed.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ MODEL = ("indptr", "successors", "probabilities", "costs", "initial_state", "giv
 
 
 def progress(agent: Learner) -> dict[str, Any]:
-    """Return the state that decides what an agent does next: what it has learnt, its caches and its generator."""
+    """Return everything that determines an agent's next action: what it has learnt, its caches and its generator."""
     caches = {name: encode(name, value) for name, value in vars(agent).items() if name.startswith("_")}
     return {"learnt": agent.to_state(), "caches": caches, "rng": agent.rng.bit_generator.state}
 
 
 def restore_progress(agent: Learner, state: dict[str, Any]) -> None:
-    """Restore what `progress` returned, right after `begin`; raises ValueError if it does not fit."""
+    """Restore the state that `progress` returned, right after `begin`; raises ValueError if it does not fit."""
     agent.restore(state["learnt"])
     for name, value in state["caches"].items():
         setattr(agent, name, decode(value, vars(agent).get(name)))
@@ -44,7 +44,7 @@ def restore_progress(agent: Learner, state: dict[str, Any]) -> None:
 
 
 def save(agent: Learner, path: str | Path, about: Mapping[str, Any] | None = None) -> None:
-    """Save an agent that has learnt to the file `path`, with plain data `about` its origin."""
+    """Save an agent to the file `path` after it has learnt; `about` is plain data that describes its origin."""
     task = getattr(agent, "task", None)
     if task is None:
         raise SettingError(f"{agent.name} has not learnt anything yet; save the agent of a run: run.agent")
@@ -65,7 +65,7 @@ def load(path: str | Path) -> Learner:
 
 
 def read(path: str | Path) -> tuple[Learner, dict[str, Any]]:
-    """Read an agent and the data `about` it."""
+    """Read an agent from `path`, together with the data that was saved as `about`."""
     tree = archive.read(Path(path), FORMAT, VERSION)
     try:
         check_no_file(tree["agent"])
@@ -73,7 +73,7 @@ def read(path: str | Path) -> tuple[Learner, dict[str, Any]]:
         settings = {name: decode(value) for name, value in tree["settings"].items()}
         agent = kind(**settings)
         agent.given = {name: decode(value) for name, value in tree["given"].items()}
-        # The generator is a placeholder: a run that resumes with the agent has its own seed.
+        # The generator is a placeholder: a run that resumes with the agent uses its own seed.
         agent.begin(kind.task_from_state(tree["task"]), generator(0))
         agent.restore(tree["learnt"])
         return agent, tree["about"]
@@ -82,17 +82,17 @@ def read(path: str | Path) -> tuple[Learner, dict[str, Any]]:
 
 
 def check_no_file(name: Any) -> None:
-    """Raise SettingError if a saved file names a Python file, because looking that name up would execute it."""
+    """Raise SettingError if a saved name refers to a Python file, because looking it up would execute the file."""
     if is_reference(name):
-        raise SettingError(f"it names the Python file {name}, and only files that you name yourself are executed")
+        raise SettingError(f"it refers to the Python file {name}, but goalward only executes files that you name")
 
 
 def check_place(path: Path, what: str = "agent") -> None:
-    """Raise FileError, before the run, if an agent or policy could not be saved at `path` after it."""
+    """Raise FileError if an agent or policy cannot be saved at `path`; to be called before a run."""
     folder = path.absolute().parent
     try:
         if path.is_dir():
-            raise FileError(f"{path}: is a folder; name a file, such as {path / what}.npz")
+            raise FileError(f"{path} is a folder; name a file, such as {path / what}.npz")
         if not folder.is_dir():
             raise FileError(f"{path}: the folder {folder} does not exist; create it first")
         with NamedTemporaryFile(dir=folder, prefix=path.name, suffix=".part"):
@@ -104,7 +104,7 @@ def check_place(path: Path, what: str = "agent") -> None:
 
 
 def encode(name: str, value: Any) -> Any:
-    """Return a setting or a cache as a part of a tree."""
+    """Return a setting or a cache as plain data and arrays; `name` is for the error message."""
     if isinstance(value, Prior):
         settings = {setting: encode(setting, getattr(value, setting)) for setting in settings_of(type(value))}
         return {"prior": {"kind": value.kind, **settings}}
@@ -118,13 +118,15 @@ def encode(name: str, value: Any) -> Any:
         return {"memory": value.to_state()}
     if value is None or isinstance(value, np.ndarray | np.generic | int | float | str | list):
         return value
-    raise SettingError(f"the agent cannot be saved: {name} is of type {type(value).__name__}")
+    raise SettingError(
+        f"the agent cannot be saved: {name} has the type {type(value).__name__}, which files cannot hold"
+    )
 
 
 def decode(value: Any, now: Any = None) -> Any:
-    """Return a setting or a cache from its part of a tree; `now` is the value that a new agent has.
+    """Return the setting or the cache that `encode` turned into `value`; `now` is its value in a new agent.
 
-    Arrays and memories are changed in place, because others may be views of them.
+    Arrays and `Memory` objects are changed in place, because other arrays may be views of them.
     """
     if not isinstance(value, dict):
         if isinstance(now, np.ndarray) and now.flags.writeable and (now.shape, now.dtype) == (value.shape, value.dtype):

@@ -1,21 +1,21 @@
-"""What agents share: settings, saving, and the two kinds of tabular agents.
+"""The base classes of agents: settings, saving, and the two kinds of tabular agents.
 
-`goalward.acting.contract` says what an agent is. An `Agent` for tables computes a policy, follows it until something
-happens, and learns from what it saw::
+`goalward.acting.contract` defines the interface. An `Agent` computes a plan, and the loop follows the plan until one of
+its stop conditions holds::
 
     plan(state) -> Plan        called when the previous plan has ended
-    observe(steps) -> None     what happened since: arrays in order, in chunks of bounded size, always before the
-                               next plan(); also called when the run ends
+    observe(steps) -> None     called with the steps since the last call, in chunks of bounded size, always before the
+                               next plan() and at the end of the run
 
-An `OnlineAgent` learns at every step, and is its own policy::
+An `OnlineAgent` learns at every step, and acts as its own policy::
 
     act(state, draw) -> action
     learn(step) -> flags
 
-Both start with `begin(task, rng)`, which must leave an agent as if it had never learnt. Its settings are its annotated
-attributes, as in a dataclass. `learn` works on a copy, so a run never changes the object it is given. What an agent
-learns are its other attributes: arrays, numbers, and objects that save themselves, such as beliefs and counts. These
-are saved; attributes with a leading underscore are caches and are not.
+Both kinds start with `begin(task, rng)`, which must reset the agent to the state before any learning. The settings of
+an agent are its annotated attributes, as in a dataclass. `learn` works on a copy, so a run never changes the agent that
+it is called with. All other attributes are learnt and are saved: arrays, numbers, and objects with a method to save
+themselves, such as beliefs and counts. Attributes with a leading underscore are caches and are not saved.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from goalward.table import ShownAsFacts
 from goalward.user_code import described
 
 CAVEAT = "caveat"
-"""The note of a run that its tables and figures must show."""
+"""The key of the note that all tables and figures of a run must show."""
 
 
 @dataclass_transform(field_specifiers=(field,))
@@ -50,36 +50,36 @@ class Learner(Declared, ShownAsFacts, Memory, contract.Agent[TaskT, PlanT]):
     """An agent with settings that can be saved.
 
     The annotated attributes of a subclass are its settings, as in a dataclass, and the constructor checks them. `needs`
-    names those that describe the true model: some of ``B_star, T_star, D, c_min, episodes``.
+    lists the settings that describe the true model, out of ``B_star, T_star, D, c_min, episodes``.
     """
 
     name: ClassVar[str]
-    """The name in tables and messages; that of the class, unless it is registered under another."""
+    """The name in tables and messages: the registered name, otherwise the name of the class."""
 
     continuous: ClassVar[bool] = False
-    """Whether it learns in goal tasks with continuous states, and not in models."""
+    """Whether the agent learns in goal tasks with continuous states instead of models."""
 
     bound: ClassVar[str] = ""
-    """The order of its regret that is proved, for K episodes; empty if nothing is. Not inherited."""
+    """The proved bound on the regret of K episodes, up to constants; empty if no bound is proved. Not inherited."""
 
     assumes: ClassVar[str] = ""
-    """What the proof assumes beside a proper policy and costs of at most 1."""
+    """The assumptions of the proof, besides a proper policy and costs of at most 1."""
 
     samples_posterior: ClassVar[bool] = False
-    """Whether the models of its plans are draws from its `belief`, if it has one; `goalward.theory` asks."""
+    """Whether the agent plans with models drawn from its `belief`; `goalward.theory` requires this."""
 
     recommended: ClassVar[str] = ""
-    """For what it is recommended, by the measurements of docs/results/arena.md; not inherited."""
+    """The use for which docs/results/arena.md recommends the agent. Not inherited."""
 
     given: Mapping[str, Any] = MappingProxyType({})
-    """What `from_world` read off the true model."""
+    """The settings that `from_world` computed from the true model."""
 
     def __init_subclass__(cls, kw_only: bool = False, **arguments: Any) -> None:
-        """Make the class a dataclass and name the algorithm after it."""
+        """Turn a subclass into a dataclass, and use the name of the class as the name of the agent."""
         fields = {name: value for name, value in vars(cls).items() if isinstance(value, Field)}
         dataclass(init="__init__" not in vars(cls), eq=False, kw_only=kw_only)(cls)
         for name in fields.keys() - vars(cls).keys():
-            # Defaults made by a function: so the class also works below @dataclass, although that is not needed.
+            # Restores fields with a default_factory, so that an additional @dataclass on the subclass does no harm.
             setattr(cls, name, fields[name])
         super().__init_subclass__(**arguments)
         if "name" not in vars(cls):
@@ -94,43 +94,43 @@ class Learner(Declared, ShownAsFacts, Memory, contract.Agent[TaskT, PlanT]):
 
     @property
     def leaves_free_loops(self) -> bool:
-        """Whether the agent almost surely leaves zero-cost loops, as algorithms that plan with positive costs do."""
+        """Whether the agent almost surely leaves every zero-cost loop, for example because it raises costs to plan."""
         return False
 
     @classmethod
     def check_world(cls, world: object, continuous: bool | None = None) -> None:
-        """Raise SettingError if the algorithm cannot learn in a world; `continuous` is its kind, if known."""
+        """Raise SettingError if the algorithm cannot learn in `world`; `continuous` overrides the world's attribute."""
         continuous = getattr(world, "continuous", False) if continuous is None else continuous
         if continuous and not cls.continuous:
             raise SettingError(
-                f"{cls.name} learns in models with finitely many states; in {world} use an agent for continuous"
+                f"{cls.name} needs finitely many states, but {world} has continuous states; use an agent for continuous"
                 " states, such as continuous-psrl"
             )
         if cls.continuous and not continuous:
             raise SettingError(
-                f"{cls.name} learns in goal tasks with continuous states, such as mountain-car; in a world with"
-                " finitely many states use another agent, such as psrl"
+                f"{cls.name} needs a goal task with continuous states, such as mountain-car; in a world with"
+                " finitely many states, use another agent, such as psrl"
             )
 
     def notes(self) -> dict[str, int | float | str]:
         """Return what a run should record about the agent, such as the number of rejected samples.
 
-        A note called `CAVEAT` is a sentence that every table and figure with the run shows, such as that no theorem
-        covers these settings.
+        Every table and figure of the run shows the note called `CAVEAT`, for example that no theorem covers these
+        settings.
         """
         return {}
 
     def best_policy(self) -> Any:
         """Return the policy to deploy, without exploration: a table, or a `FrozenPolicy`."""
-        raise SettingError(f"{self.name} does not say what to deploy; define best_policy(self) in its class")
+        raise SettingError(f"{self.name} has no policy to deploy; define best_policy(self) in its class")
 
     def mean_model(self) -> SSP | None:
-        """Return the model that the agent estimates, in the state numbers of its task; None if it has none."""
+        """Return the model that the agent estimates, with the states of its task; None if it estimates no model."""
         return None
 
     @property
     def learnt(self) -> Sequence[str]:
-        """The names of the learnt attributes: all but settings, task, generator and caches."""
+        """The names of the learnt attributes: all except settings, task, generator and caches."""
         apart = {"task", "rng", "given", *settings_of(type(self))}
         return [name for name in vars(self) if name not in apart and not name.startswith("_")]
 
@@ -141,14 +141,14 @@ class Learner(Declared, ShownAsFacts, Memory, contract.Agent[TaskT, PlanT]):
 
     @staticmethod
     def task_from_state(state: dict[str, Any]) -> Any:
-        """Return the task that `task_to_state` saved, checked."""
+        """Check the data of `task_to_state` and return the task."""
         raise NotImplementedError
 
     @classmethod
     def from_world(cls, world: Any, *, episodes: int, **settings: Any) -> Self:
-        """Build an agent that knows what its algorithm needs to know about the model of `world` and about `episodes`.
+        """Build an agent, and compute the settings in `needs` from the model of `world` and from `episodes`.
 
-        Facts in `settings` are not looked up; `given` records those that were.
+        Values in `settings` take precedence. The attribute `given` records the computed values.
         """
         cls.check_world(world)
         names = [name for name in cls.needs if name not in settings]
@@ -161,7 +161,7 @@ class Learner(Declared, ShownAsFacts, Memory, contract.Agent[TaskT, PlanT]):
 
     @classmethod
     def look_up(cls, world: SSP, episodes: int, names: list[str]) -> dict[str, Any]:
-        """Return the named facts about a world."""
+        """Compute the settings `names`, such as B_star, from the model `world`."""
         facts: dict[str, Any] = {"episodes": episodes}
         if set(names) - set(facts):
             from goalward.planning.hardness import hardness
@@ -172,7 +172,7 @@ class Learner(Declared, ShownAsFacts, Memory, contract.Agent[TaskT, PlanT]):
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any], world: Any, episodes: int) -> Self:
-        """Build an agent from plain settings, as given in a study or on a command line; see `from_world`."""
+        """Build an agent from settings in a study or on a command line, given as plain data; see `from_world`."""
         declared = settings_of(cls)
         check_names(cls.name, settings, declared)
         values = {name: declared[name].check(name, value, world) for name, value in settings.items()}
@@ -183,7 +183,7 @@ class Agent(Learner[Task, Plan]):
     """A tabular agent that follows plans."""
 
     unknown_costs_covered: ClassVar[bool] = False
-    """Whether what is proved about the algorithm, if anything, also holds where it has to learn the costs."""
+    """Whether unknown costs need no caveat: the algorithm's theorem covers them, or it has no theorem."""
 
     def notes(self) -> dict[str, int | float | str]:
         caveats = self.caveats()
@@ -193,14 +193,14 @@ class Agent(Learner[Task, Plan]):
         """Return the reasons why no theorem covers the run, such as costs that have to be learnt."""
         if not self.task.costs_unknown or self.unknown_costs_covered:
             return []
-        where = ", in the range seen so far" if self.task.cost_range is None else ""
-        return [f"costs are learnt{where}: no theorem covers it"]
+        where = " within the range seen so far" if self.task.cost_range is None else ""
+        return [f"costs are learnt{where}: no theorem covers this"]
 
     def best_policy(self) -> Int64s | Floats:
         """Return the policy to deploy: actions ``[S]``, or probabilities ``[S, A]``.
 
-        If there is a `mean_model`, this is its optimal policy, restricted to what was tried
-        (`goalward.agents.best_policy`); if not, the policy that a copy of the agent plans next.
+        If there is a `mean_model`, this is its optimal policy among the actions that were tried
+        (`goalward.agents.best_policy`); otherwise, the policy that a copy of the agent plans next.
         """
         model, visits = self.mean_model(), self.pair_visits()
         if model is not None and visits is not None:
@@ -210,13 +210,13 @@ class Agent(Learner[Task, Plan]):
         policy = copy.deepcopy(self).plan(self.task.initial_state).policy
         if not isinstance(policy, np.ndarray):
             raise SettingError(
-                f"{self.name} learns at every step and has no table to deploy; define best_policy(self) in its class,"
-                " which returns actions [S] or probabilities [S, A]"
+                f"{self.name} learns at every step and has no table to deploy; define best_policy(self) in its class:"
+                " it must return actions [S] or probabilities [S, A]"
             )
         return policy
 
     def pair_visits(self) -> Int64s | None:
-        """Return how often each pair was played, ``[S, A]``: ``self.visits`` or those of ``self.counts``, if any."""
+        """Return how often each pair was played, ``[S, A]``, from `counts` or `visits`; None if neither exists."""
         visits: Int64s | None = getattr(getattr(self, "counts", self), "visits", None)
         return visits
 
@@ -234,29 +234,29 @@ class Agent(Learner[Task, Plan]):
 
 
 class OnlineAgent(Agent, TabularPolicy):
-    """A tabular agent that learns at every step: it is its own policy.
+    """A tabular agent that learns at every step and acts as its own policy.
 
-    Override `rollout` with a kernel that does what `act` and `learn` do, built from `has_room` and `take_step` of
-    `goalward.acting.model_world`, if acting must be fast. An algorithm that plans in epochs does so inside `act` when
-    no plan is in progress; its `learn` returns flags when an epoch ends.
+    For speed, override `rollout` with a kernel that does the same as `act` and `learn`; build it from `has_room` and
+    `take_step` of `goalward.acting.model_world`. An algorithm that plans in epochs makes its plans inside `act`, and
+    its `learn` returns flags when an epoch ends.
     """
 
     online = True
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
-        """Start from scratch on a task in which every state has an action; `rng` is the source of randomness."""
+        """Start from scratch on a task, with the generator `rng`; raises StateError if some state has no action."""
         super().begin(task, rng)
         check_actions(self.name, task)
 
     def plan(self, state: int) -> Plan:
-        """Return a plan that follows the agent itself until the end of the run."""
+        """Return a plan whose policy is the agent itself and which lasts until the end of the run."""
         return Plan(self)
 
     def observe(self, steps: Steps) -> None:
-        """Do nothing: `learn` has seen every step."""
+        """Do nothing, because `learn` was called for every step."""
 
     def values(self) -> Floats | None:
-        """Return the cost that the agent expects from each state, ``[S]``; None if it has no such estimate."""
+        """Return the agent's estimate of the cost to the goal from each state, ``[S]``; None if it has no estimate."""
         return None
 
     def current_plan(self) -> Plan | None:
@@ -269,15 +269,15 @@ def check_actions(name: str, task: Task) -> None:
     idle = ~task.available.any(axis=1)
     if idle.any():
         raise StateError(
-            f"in state {int(np.argmax(idle))} no action is available; {name} cannot plan around such states: leave them"
-            " out, or give them an action that resets to the start at a cost"
+            f"no action is available in state {int(np.argmax(idle))}, but {name} needs an action in every state; remove"
+            " the state, or add an action that returns to the start at a cost"
         )
 
 
 def enter(name: str, learner: type[Learner]) -> type[Learner]:
     if not (isinstance(learner, type) and issubclass(learner, Learner)):
         raise SettingError(f"{described(name)} is not an agent; derive it from goalward.agents.Agent or OnlineAgent")
-    if ":" not in name:  # one in a user's file is called like its class
+    if ":" not in name:  # an agent in a user's file keeps the name of its class
         learner.name = name
     return learner
 
@@ -287,5 +287,5 @@ find, known, register = registry.find, registry.known, registry.register
 
 
 def make(name: str, /, **settings: Any) -> Learner:
-    """Build an agent by the name of its algorithm and its settings."""
+    """Build the agent that is registered as `name`, with these settings."""
     return find(name)(**settings)

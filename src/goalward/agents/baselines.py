@@ -1,4 +1,4 @@
-"""Two agents to compare with: the policy that knows everything and the one that knows nothing.
+"""Two baselines that do not learn.
 
 Optimal: solves the true model once and follows its optimal policy; its expected regret is 0.
 Uniform: plays every available action with the same probability at every step.
@@ -16,7 +16,7 @@ from goalward.ssp.model import SSP
 
 @register("optimal")
 class Optimal(Agent):
-    """Follows the optimal policy of a model it is given."""
+    """Follows the optimal policy of the true model."""
 
     model: SSP
     """The true model."""
@@ -26,7 +26,7 @@ class Optimal(Agent):
 
     @property
     def leaves_free_loops(self) -> bool:
-        """True: the policy is proper."""
+        """True: an optimal policy reaches the goal almost surely."""
         return True
 
     def plan(self, state: int) -> Plan:
@@ -37,7 +37,7 @@ class Optimal(Agent):
         return self.model
 
     def observe(self, steps: Steps) -> None:
-        """Learn nothing."""
+        """Ignore the steps: the agent knows the model."""
 
     @classmethod
     def look_up(cls, world: SSP, episodes: int, names: list[str]) -> dict[str, Any]:
@@ -52,7 +52,7 @@ class Uniform(Agent):
 
     @property
     def leaves_free_loops(self) -> bool:
-        """True: every way out is taken sooner or later."""
+        """True: it plays every action with positive probability."""
         return True
 
     def plan(self, state: int) -> Plan:
@@ -61,4 +61,4 @@ class Uniform(Agent):
         return Plan(available / available.sum(axis=1, keepdims=True))
 
     def observe(self, steps: Steps) -> None:
-        """Learn nothing."""
+        """Ignore the steps: the policy never changes."""

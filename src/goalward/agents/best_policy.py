@@ -1,21 +1,22 @@
 """The policy that model-based agents deploy: optimal in their model, restricted to the transitions that were seen.
 
-An agent explores because its model says more than its experience: a sample, a bonus or the mean of a prior makes
-actions attractive that were never tried. For deployment, the model is restricted to the transitions that were seen
-(`goalward.beliefs.base.seen_model`), so actions that were never played are not available, and the costs of a pair that
-was played n times are multiplied by (n + 1)/n, as if it had been played once more without effect. Otherwise a pair that
-went well by chance, once, would win.
+An agent explores because a sample, a bonus or the mean of a prior makes actions attractive that were never tried. For
+deployment, the model is restricted to the transitions that were seen (`goalward.beliefs.base.seen_model`), so actions
+that were never played are not available. The cost of a pair that was played n times is multiplied by (n + 1)/n, as if
+it had been played once more without effect. Otherwise a pair that went well once by chance would be chosen.
 
-Rows of pairs that were never played are left only by priors that learn about one pair from another, such as
-`FinitePrior`. Their mean is taken as it is.
+With priors that learn about one pair from another, such as `FinitePrior`, the model also has pairs that were never
+played. Then the posterior mean is used unchanged.
 
-The policy reaches the goal with the largest probability that the model knows, then at the least cost. Where the model
-knows no way to the goal, it plays the first action that was never tried there, or else the first one available.
+The policy maximises the probability of reaching the goal in the model, and among such policies minimises the cost.
+In a state from which the model has no path to the goal, the policy plays the first action that was never tried there,
+or else the first available action.
 
 Measured over 12 seeds of psrl in nine worlds after 50, 200 and 1,000 episodes, the deployed policy cost 10 % more than
-V* on average, that of the unrestricted posterior mean 11 %, and without the factor 15 %. The agent's last plan cost
-more than twice V*, and 2 of 324 never reached the goal. The rule was chosen among eight on these same worlds, and it is
-not the best everywhere: in traps after 1,000 episodes it cost 14 % more than V*, the last plan and the mean 6 %.
+V* on average. The policy of the unrestricted posterior mean cost 11 % more, and the policy without the factor 15 %. The
+agent's last plan cost more than twice V*, and 2 of 324 last plans never reached the goal. The rule is the best of eight
+on these worlds, but not in each of them: in traps after 1,000 episodes, it cost 14 % more than V*, and the last plan
+and the posterior mean cost 6 % more.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def policy_from_seen(task: Task, model: SSP, visits: Int64s) -> Int64s:
         if (model.available & np.isinf(n))[:, : task.give_up].any():
             n[:] = np.inf
         costs = np.where(model.available, model.costs * (1.0 + 1.0 / n), np.inf)
-        # Any state with a way to the goal will do as the start: some worlds start in many states.
+        # Any state with a path to the goal can be the start, because some worlds have several start states.
         start = task.initial_state if alive[task.initial_state] else int(np.argmax(alive))
         try:
             policy = solve(model._replace(costs=costs, initial_state=start), goal_first=True).policy

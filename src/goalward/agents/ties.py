@@ -1,9 +1,9 @@
-"""Ties: which action is played if several look equally good.
+"""Tie-breaking: which action an agent plays if several have equal values.
 
-Optimism of the size that theory asks for makes all actions look alike for thousands of episodes, so this rule decides
-what an experiment shows. It is a setting: ``"random"`` draws uniformly among the tied actions, ``"first"`` takes the
-first of them in a declared order of the actions. Actions tie when their values differ by no more than 1e-9 relative to
-the smallest: far above rounding, far below anything learnt.
+With confidence widths as large as the theory requires, all actions look alike for thousands of episodes, so the rule
+for ties decides the result of an experiment. It is a setting: ``"random"`` draws uniformly among the tied actions, and
+``"first"`` takes the first of them in `action_order`. Actions tie if their values are within 1e-9 of the smallest
+value, relatively. This is far above rounding errors and far below differences that are learnt.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from goalward.errors import SettingError
 from goalward.jit import kernel
 
 TIE = 1e-9
-"""Actions whose values differ by no more than this, relative to the smallest, are tied: rounding decides nothing."""
+"""The largest relative distance of an action's value from the smallest value at which the action is tied for best."""
 
 
 def checked_order(order: Sequence[int] | None, actions: int) -> Int64s:
-    """Return the declared order of the actions; by default that of their numbers."""
+    """Return the order of the actions as an array; by default 0, 1, 2, ..."""
     if order is None:
         return np.arange(actions)
     if sorted(order) != list(range(actions)):
         raise SettingError(
-            f"action_order is {order!r}; it must name each of the actions 0..{actions - 1} once, the preferred first"
+            f"action_order is {order!r}; it must list each of the actions 0..{actions - 1} once, preferred ones first"
         )
     return np.array(order, dtype=np.int64)
 
 
 def shares(Q: Floats) -> Floats:
-    """Return the policy ``[S, A]`` that plays the best actions of every state with equal probability."""
+    """Return the policy ``[S, A]`` that plays the actions of smallest Q in every state with equal probability."""
     best = Q.min(axis=1, keepdims=True)
     tied = best + TIE * np.abs(best) >= Q
     return np.asarray(tied / tied.sum(axis=1, keepdims=True))
 
 
 def best_tried(Q: Floats, visits: Int64s) -> Floats:
-    """Return the policy ``[S, A]`` of smallest Q among the actions that were tried, or among all if none was.
+    """Return the policy ``[S, A]`` of smallest Q among the tried actions, or among all actions if none was tried.
 
-    Values start at zero, so actions that were never tried would always win.
+    Values start at zero, so without this restriction untried actions would always be chosen.
     """
     tried = visits > 0
     return shares(np.where(tried | ~tried.any(axis=1, keepdims=True), Q, np.inf))
@@ -49,7 +49,7 @@ def best_tried(Q: Floats, visits: Int64s) -> Floats:
 
 @kernel
 def pick(Q: Floats, state: int, order: Int64s, chance: float) -> int:
-    """Return one of the best actions: each is equally likely for a uniform `chance`; 0 selects the first in `order`."""
+    """Return an action of smallest Q; a uniform `chance` in [0, 1) breaks ties at random, and 0 takes the first."""
     best = np.inf
     for action in range(order.size):
         best = min(best, Q[state, action])
@@ -70,6 +70,6 @@ def pick(Q: Floats, state: int, order: Int64s, chance: float) -> int:
 
 @kernel
 def pick_all(Q: Floats, order: Int64s, chances: Floats, policy: Int64s) -> None:
-    """Write one of the best actions of every state, selected by ``chances[state]``."""
+    """Write an action of smallest Q for every state to `policy`; ``chances[state]`` breaks ties as in `pick`."""
     for state in range(policy.size):
         policy[state] = pick(Q, state, order, chances[state])
