@@ -133,7 +133,7 @@ def test_a_given_folder_that_others_can_write_is_refused(package: Path, tmp_path
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(0o777)
     text = run_python(REASON, path=package.parent, GOALWARD_CACHE_DIR=str(tmp_path / "open"))
-    assert text.startswith(f"None compiled kernels are not kept: others can write to {tmp_path / 'open'}")
+    assert text.startswith(f"None compiled kernels are not cached: other users can write to {tmp_path / 'open'}")
 
 
 def test_kernels_of_other_versions_are_removed_after_a_month(

@@ -178,7 +178,7 @@ def test_priors_are_equal_if_their_settings_are() -> None:
 def test_names_are_checked() -> None:
     with pytest.raises(ValueError, match="'Two words' cannot name a prior"):
         priors.register("Two words")
-    with pytest.raises(ValueError, match="agent 'psrl' is registered already"):
+    with pytest.raises(ValueError, match="agent 'psrl' is already registered"):
         agents.register("psrl")
     for name in (3, None, ["psrl"]):
         with pytest.raises(UnknownNameError, match="no agent is called"):

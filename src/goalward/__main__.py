@@ -1,4 +1,4 @@
-"""The program: ``goalward`` and ``python -m goalward``."""
+"""The entry point of ``goalward`` and ``python -m goalward``."""
 
 import gc
 import os
@@ -9,9 +9,9 @@ from goalward.signals import Interrupted, catch_signals, ignore_signals, receive
 
 
 def entry() -> None:
-    """Run the command line; a signal ends it with one line and the exit code that shells expect."""
+    """Run the command line; after a signal, print one line and exit with the code that shells expect."""
     catch_signals()
-    gc.set_threshold(50_000)  # what is imported is no garbage; looking for some takes 10 % of a start
+    gc.set_threshold(50_000)  # collecting garbage while modules are imported takes 10 % of a start
     try:
         with displayed(sys.stderr):
             from goalward.cli import main
@@ -32,7 +32,7 @@ def leave(code: int) -> None:
     """End the process without waiting for threads of a pool whose workers were killed."""
     pools = sys.modules.get("multiprocessing.util")
     if pools is not None:
-        # Removes the semaphores of the pool; Python would report them as leaked, after goalward's own last line.
+        # Remove the semaphores of the pool; otherwise Python reports them as leaked after goalward's last line.
         pools._run_finalizers(0)
     sys.stdout.flush()
     sys.stderr.flush()

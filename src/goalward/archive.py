@@ -1,9 +1,9 @@
-"""Trees of plain data and arrays in one file, without pickle.
+"""Saving and loading nested dicts of plain data and arrays in one file, without pickle.
 
-A tree is a dict whose keys are strings and whose values are arrays, texts, numbers, booleans, None, lists of such, or
-trees. It is stored as ``.npz``: the arrays under their paths, such as ``belief.counts``, all else in a header in JSON,
-with the name and version of the format and a SHA-256 of the content. A file that cannot be read, has another format or
-version, or does not match its checksum is refused with the reason. Nothing in a file is executed.
+A tree is a dict with strings as keys. Its values are arrays, strings, numbers, booleans, None, lists of plain data, or
+trees. The file is an ``.npz`` archive. Each array is stored under its path, such as ``belief.counts``. Everything else
+is in a JSON header, with the name and version of the format and a SHA-256 of the content. Reading raises FileError if
+the file is unreadable, has another format or version, or does not match its checksum. Nothing in a file is executed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Arrays = dict[str, NDArray[Any]]
 
 ARRAY = "$array"
 LARGEST = 1 << 32
-"""How many bytes the content of an archive may have: a small file can unpack to far more than the memory."""
+"""The largest uncompressed size of an archive, in bytes: a small file can unpack to more than fits in memory."""
 
 
 def write(path: Path, format: str, version: int, tree: dict[str, Any]) -> None:
@@ -35,7 +35,7 @@ def write(path: Path, format: str, version: int, tree: dict[str, Any]) -> None:
     contents: dict[str, Any] = {"header": np.array(json.dumps(header)), **arrays}
     size = sum(array.nbytes for array in contents.values())
     if size > LARGEST:
-        raise FileError(f"{path}: cannot be written (it has {size:,} bytes; the most that is read is {LARGEST:,})")
+        raise FileError(f"{path}: too large to write ({size:,} bytes uncompressed; the maximum is {LARGEST:,})")
     file = io.BytesIO()
     np.savez_compressed(file, **contents)
     write_bytes(path, file.getvalue())
@@ -48,16 +48,16 @@ def read(path: Path, format: str, version: int) -> dict[str, Any]:
         with np.load(content, allow_pickle=False) as archive:
             size = sum(member.file_size for member in archive.zip.infolist())
             if size > LARGEST:
-                raise FileError(f"{path}: would unpack to {size:,} bytes; the most that is read is {LARGEST:,}")
+                raise FileError(f"{path}: would unpack to {size:,} bytes; the maximum is {LARGEST:,}")
             header = json.loads(str(archive["header"]))
             check_header(path, header, format, version)
             arrays = {name: archive[name] for name in archive.files if name != "header"}
         tree, expected = with_arrays(header["values"], arrays), checksum(header["values"], arrays)
         if not isinstance(tree, dict):
-            raise TypeError("its values are not a tree")
+            raise TypeError("its values are not a dict")
     except FileError:
         raise
-    # The readers of damaged archives raise a dozen types, zlib.error and tokenize.TokenError among them.
+    # Damaged archives raise a dozen types of exceptions, such as zlib.error and tokenize.TokenError.
     except Exception as error:
         raise damaged(path, error) from None
     if header.get("checksum") != expected:
@@ -66,15 +66,13 @@ def read(path: Path, format: str, version: int) -> dict[str, Any]:
 
 
 def check_header(path: Path, header: object, format: str, version: int) -> None:
-    """Raise FileError if a file is of another format or version."""
+    """Raise FileError unless a file has the given format and version."""
     fields = header if isinstance(header, dict) else {}
     if fields.get("format") != format:
-        what = f"holds {fields['format']!r}" if "format" in fields else "does not say its format"
-        raise FileError(f"{path}: {what}; it must be {format!r}")
+        what = f"has the format {fields['format']!r}" if "format" in fields else "names no format"
+        raise FileError(f"{path}: {what}; expected {format!r}")
     if fields.get("version") != version:
-        raise FileError(
-            f"{path}: written in version {fields.get('version')!r} of the format; this goalward reads version {version}"
-        )
+        raise FileError(f"{path}: has format version {fields.get('version')!r}; this goalward reads version {version}")
 
 
 def damaged(path: Path, error: Exception) -> FileError:
@@ -86,7 +84,7 @@ def damaged(path: Path, error: Exception) -> FileError:
 
 
 def without_arrays(value: Any, path: str, arrays: Arrays) -> Any:
-    """Return a tree with references in place of its arrays, which are added to `arrays` under their paths."""
+    """Move the arrays of a tree to `arrays`, under their paths; return the tree with references instead."""
     if isinstance(value, dict):
         return {name: without_arrays(inner, f"{path}.{name}".lstrip("."), arrays) for name, inner in value.items()}
     if isinstance(value, np.ndarray):
@@ -96,7 +94,7 @@ def without_arrays(value: Any, path: str, arrays: Arrays) -> Any:
 
 
 def with_arrays(value: Any, arrays: Arrays) -> Any:
-    """Return a tree with its arrays in place of the references."""
+    """Return a tree with its references replaced by their arrays."""
     if not isinstance(value, dict):
         return value
     return (

@@ -1,4 +1,4 @@
-"""Everything goalward raises on purpose.
+"""The exceptions that goalward raises.
 
 A message says what was given, what is allowed and what to do next.
 """
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from goalward.planning.solve import Solution
 
 MOST_NAMES = 12
-"""How many names a message lists."""
+"""How many known names a message lists."""
 COMPARED = 5000
 """How many names are searched for the nearest one."""
 
 
 class GoalwardError(Exception):
-    """The root of the tree: catch this to catch all of goalward's own errors."""
+    """The base class of goalward's errors: catch it to catch them all."""
 
 
 class ModelError(GoalwardError, ValueError):
@@ -39,19 +39,19 @@ class CostError(ModelError):
 
 
 class StateError(ModelError):
-    """A state, action or name is not one of the model's."""
+    """The model has no such state, action or name."""
 
 
 class UnreachableGoalError(ModelError):
-    """From the initial state no policy reaches the goal with probability one."""
+    """No policy reaches the goal with probability one from the initial state."""
 
 
 class EndlessRunError(ModelError):
-    """A run might never end: a dead end can be reached from the start, or one can stay in a loop for free."""
+    """A run might never end: a dead end can be reached from the start, or a loop costs nothing."""
 
 
 class BeliefError(GoalwardError, ValueError):
-    """Something was observed that the prior holds impossible."""
+    """An observation is impossible under the prior."""
 
 
 class PolicyError(GoalwardError, ValueError):
@@ -59,7 +59,7 @@ class PolicyError(GoalwardError, ValueError):
 
 
 class PrecisionError(GoalwardError):
-    """The bounds could not be brought as close as promised; ``solution`` holds the best ones proved."""
+    """The proved bounds are wider than the tolerance; ``solution`` holds the best ones."""
 
     def __init__(self, message: str, solution: Solution):
         super().__init__(message, solution)
@@ -70,26 +70,26 @@ class PrecisionError(GoalwardError):
 
 
 class ConvergenceError(GoalwardError):
-    """An optimistic plan did not converge."""
+    """Optimistic planning did not converge."""
 
 
 class FileError(GoalwardError):
-    """A file is damaged, of another kind, or of a version that this goalward does not read."""
+    """A file cannot be read or written, is damaged, or has another format or version."""
 
 
 class SettingError(GoalwardError, ValueError):
-    """A setting lies outside what is allowed."""
+    """A setting has a value that is not allowed."""
 
 
 class TheoryError(GoalwardError, ValueError):
-    """A statement of the theory does not cover what it is asked about; the message says what is missing."""
+    """A statement of the theory cannot be applied or checked here; the message says why."""
 
 
 class UnknownNameError(GoalwardError, KeyError):
-    """There is nothing of that name; the message offers the nearest one there is."""
+    """A name is unknown; the message suggests the most similar known name."""
 
     def __init__(self, kind: str, name: object, known: Iterable[str]):
-        # Errors cross from worker processes by their arguments, so these are all kept.
+        # Workers send errors as pickled arguments, so every argument is stored.
         super().__init__(kind, name, sorted(known))
 
     def __str__(self) -> str:
@@ -104,4 +104,4 @@ class UnknownNameError(GoalwardError, KeyError):
 
 
 class WorkerError(GoalwardError):
-    """A worker's goalward differs from that of the process that hands out the runs."""
+    """A worker process failed, is closed, or runs another version of goalward."""

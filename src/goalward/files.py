@@ -1,8 +1,8 @@
-"""Safe reading and atomic writing of files; whatever the system refuses is a FileError.
+"""Safe reading and atomic writing of files; errors of the operating system become FileError.
 
-Reading opens regular files only: a device, a pipe or a folder is refused at once. Writing puts the content under
-another name in the same folder and renames it, so a file that exists is whole. Content and name are synchronised to the
-disk, so they survive a power cut. Modes follow the umask.
+Only regular files are read: a device, a pipe or a folder raises FileError at once. A file is written under a temporary
+name in the same folder and then renamed, so no file is ever half-written. Content and name are flushed to the disk, so
+they survive a power cut. File modes follow the umask.
 """
 
 from __future__ import annotations
@@ -25,28 +25,28 @@ MOST_LEVELS = 32
 
 
 def reason(error: OSError) -> str:
-    """Return why the system refused, in its words."""
+    """Return the operating system's message for an error."""
     return error.strerror or str(error)
 
 
 def check_regular(path: Path | str, status: os.stat_result | None = None) -> None:
-    """Raise FileError if this is not a regular file. Opening a pipe would block, and a device may have no end."""
+    """Raise FileError unless the path is a regular file: a pipe would block, and a device may be endless."""
     try:
         mode = (status or os.stat(path)).st_mode
-    except (OSError, ValueError) as error:  # a ValueError is a null character in the name
+    except (OSError, ValueError) as error:  # ValueError: a null character in the name
         raise FileError(f"{path}: {getattr(error, 'strerror', None) or error}") from None
     if not stat.S_ISREG(mode):
-        raise FileError(f"{path}: is not a file but a folder, a device or a pipe; it is not read")
+        raise FileError(f"{path}: is a folder, a device or a pipe; name a regular file")
 
 
 def check_not_folder(path: Path) -> None:
-    """Raise FileError if the path of a file to write is a folder."""
+    """Raise FileError if the path to write to is a folder."""
     if os.path.isdir(path):  # Path.is_dir raises an error if the name is too long
         raise FileError(f"{path}: is a folder; name a file in it")
 
 
 def read_bytes(path: Path | str, *, follow: bool = True) -> bytes:
-    """Return the content of a file; without `follow`, it must not be a symbolic link."""
+    """Return the content of a file; with ``follow=False``, a symbolic link raises FileError."""
     flags = getattr(os, "O_NONBLOCK", 0) | (0 if follow else getattr(os, "O_NOFOLLOW", 0))  # a pipe must not block
     try:
         with open(path, "rb", buffering=0, opener=lambda name, mode: os.open(name, mode | flags)) as file:
@@ -61,7 +61,7 @@ def read_bytes(path: Path | str, *, follow: bool = True) -> bytes:
 
 
 def read_text(path: Path, what: str, *, follow: bool = True) -> str:
-    """Return a text in UTF-8; `what` says what such a file should be, for the error."""
+    """Return the text of a UTF-8 file; `what` says in the error message what the file should be."""
     try:
         return read_bytes(path, follow=follow).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError:
@@ -69,24 +69,24 @@ def read_text(path: Path, what: str, *, follow: bool = True) -> str:
 
 
 def parse_json(path: Path, text: str | bytes) -> Any:
-    """Return the data in a text; raise FileError if it is not JSON, or if it is nested too deeply."""
+    """Return the data in a JSON text; raise FileError if it is invalid or nested too deeply."""
     return parse(path, text, json.loads, "JSON")
 
 
 def parse_toml(path: Path, text: str) -> dict[str, Any]:
-    """Return the data in a text; raise FileError if it is not TOML, or if it is nested too deeply."""
+    """Return the data in a TOML text; raise FileError if it is invalid or nested too deeply."""
     document: dict[str, Any] = parse(path, text, tomllib.loads, "TOML")
     return document
 
 
 def parse(path: Path, text: Any, loads: Callable[[Any], Any], language: str) -> Any:
-    too_deep = FileError(f"{path}: its data is nested more than {MOST_LEVELS} levels deep; nothing here needs that")
+    too_deep = FileError(f"{path}: its data is nested more than {MOST_LEVELS} levels deep; remove some nesting")
     try:
         data = loads(text)
     except RecursionError:
         raise too_deep from None
-    except ValueError as error:  # of the syntax, or an integer of thousands of digits
-        what = "an integer of it has too many digits" if "integer string conversion" in str(error) else error
+    except ValueError as error:  # a syntax error, or an integer of thousands of digits
+        what = "an integer has too many digits" if "integer string conversion" in str(error) else error
         raise FileError(f"{path}: not {language}: {what}") from None
     level = [data]
     for _ in range(MOST_LEVELS):
@@ -98,10 +98,10 @@ def parse(path: Path, text: Any, loads: Callable[[Any], Any], language: str) -> 
 
 
 def write_bytes(path: Path, content: bytes, *, sync_name: bool = True) -> None:
-    """Write a file atomically: on failure, the previous one stays as it was, and FileError gives the reason.
+    """Write a file atomically: on failure, raise FileError and leave the previous file unchanged.
 
-    Without `sync_name`, a power cut may lose a new file, but not leave a part of it. Devices, such as ``/dev/stdout``,
-    are written to and not replaced.
+    With ``sync_name=False``, a power cut may lose a new file but never leaves a partial one. Devices, such as
+    ``/dev/stdout``, are written to, not replaced.
     """
     check_not_folder(path)
     folder = os.path.dirname(path) or "."

@@ -1,8 +1,8 @@
-"""How numbers are written for people, and how text from users is escaped for the place where it is shown.
+"""Formatting numbers for people, and escaping users' text for terminals, documents and figures.
 
 Labels and names may contain anything. They are stored unchanged and escaped when they are written: `visible` for
-terminals and logs, `markdown_text`, `html_text` and `latex_text` for documents, `mathtext` for figures. A reader sees
-the characters of the label in each of them.
+terminals and logs, `markdown_text`, `html_text` and `latex_text` for documents, `mathtext` for figures. Each output
+shows exactly the characters of the label.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Any
 MARKDOWN = re.compile(r"([\\`*_|~$]|\](?=[(\[:])|&(?=[#\w]+;))")
 LATEX = {
     "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$",
-    "[": "{[}", "*": "{*}",  # both would belong to the end of the line before
+    "[": "{[}", "*": "{*}",  # after a line break, LaTeX would read both as its arguments
     "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", **{mark: f"\\{mark}" for mark in "&%$#_{}"},
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate and its interval; the interval is NaN where runs are too few for one, or not finite."""
+    """An estimate and its interval; `low` and `high` are NaN if runs are too few or not finite."""
 
     value: float
     low: float
@@ -39,8 +39,8 @@ class Interval:
 def number(value: float, digits: int = 3, *, zeros: bool = False, infinity: str = "inf") -> str:
     """Write a number with this many significant digits.
 
-    Thousands are grouped. Below a billion, no digit before the decimal point is dropped. NaN is a dash. With `zeros`,
-    the last digits are written even if they are zero, so that numbers in a column look alike.
+    Thousands are grouped. Numbers below a billion keep all digits before the decimal point. NaN becomes a dash. With
+    `zeros`, trailing zeros are kept, so that the numbers in a column look alike.
 
     >>> number(0.01234), number(99.96), number(361241.24), number(2e12), number(math.nan)
     ('0.0123', '100', '361,241', '2e+12', '-')
@@ -62,7 +62,7 @@ def with_range(interval: Interval) -> str:
 
 
 def with_margin(interval: Interval) -> str:
-    """Write an estimate and half the width of its interval, 805 ± 44; both ends where it is not in the middle."""
+    """Write an estimate with its margin, as in 805 ± 44, or with both ends of an asymmetric interval."""
     half = interval.half_width
     if not math.isfinite(half) or half <= 1e-9 * abs(interval.value):
         return number(interval.value, zeros=True)
@@ -76,7 +76,7 @@ def with_margin(interval: Interval) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """Write a number of things: 1 run, 2,000 runs."""
+    """Write a count with its noun: 1 run, 2,000 runs."""
     return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
@@ -103,7 +103,7 @@ def finite(data: Any) -> Any:
 
 
 def visible(text: str, keep: str = " ") -> str:
-    r"""Return a text with control characters, line breaks and direction marks, except those in `keep`, as escapes.
+    r"""Return a text with control characters, line breaks and direction marks escaped, except those in `keep`.
 
     >>> print(visible("a\x1b[31mb\nc"))
     a\x1b[31mb\nc
@@ -150,5 +150,5 @@ def mathtext(text: str, keep: str = " ") -> str:
     \$x\$
     """
     shown = visible(text, keep).replace("$", r"\$")
-    # A legend leaves out labels that begin with an underscore.
+    # Legends omit labels that begin with an underscore.
     return f" {shown}" if shown.startswith("_") else shown

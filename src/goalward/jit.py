@@ -1,14 +1,15 @@
 """The decorator for compiled kernels, and their cache.
 
-Numba stores compiled code beside a stamp of the *caller's* file, so it does not notice an edit of a callee, or of a
-constant, in another file. Therefore the cache is a folder named by a hash of the sources of every package that holds
-kernels and of the versions that shape the code: any edit there, any upgrade means a new folder. It is in the user's
-cache directory; `GOALWARD_CACHE_DIR` moves it. Where nothing can be written, every process compiles its kernels.
+Numba's cache checks only the timestamp of the *caller's* file, so it does not notice when a callee or a constant in
+another file is edited. Therefore the cache folder is named by a hash of the sources of all packages with kernels and of
+the versions of Python, NumPy, Numba and llvmlite: an edit or an upgrade gives a new folder. It is in the user's cache
+directory, or in `GOALWARD_CACHE_DIR` if that is set. If it is not writable, every process compiles its own kernels.
 
-Rules for kernels: arrays and scalars in, arrays written, a status returned; loops, not slices (a slice assignment
-costs seconds of compile time); one specialisation each, so the same dtypes, layouts and read-only flags at every call.
-Arrays are indexed twice as fast by unsigned integers, since signed ones may count from the end.
-Logarithms and exponentials come from `math`, which computes the same bits compiled and uncompiled; NumPy's do not.
+Rules for kernels: Take arrays and scalars, write results to arrays, and return a status. Use loops, not slices, because
+a slice assignment costs seconds of compile time. Call a kernel always with the same dtypes, layouts and read-only
+flags, so that it is compiled only once. Index with unsigned integers, which is twice as fast because signed ones may
+count from the end. Take logarithms and exponentials from `math`: unlike NumPy's, they give the same bits compiled and
+uncompiled.
 """
 
 from __future__ import annotations
@@ -48,12 +49,12 @@ UNUSED_SECONDS = 30 * 24 * 3600.0
 ASK_EVERY = 1 << 16  # steps of a kernel between two checks for an interrupt
 MARK = b"\n@kernel\n"
 LITTLE = 20_000
-# Integers of fixed size for kernels. Numba makes a float of an uint64 plus a signed integer, so ONE is unsigned.
+# Integers of fixed size for kernels. ONE is unsigned because Numba adds an uint64 and a signed integer as floats.
 int64: Any = np.int64
 uint32: Any = np.uint32
 uint64: Any = np.uint64
 ONE: Any = np.uint64(1)
-INTERRUPTED = -1  # what kernels return that Ctrl-C has ended
+INTERRUPTED = -1  # returned by kernels that Ctrl-C interrupted
 _kernels: list[Any] = []
 _steps: Counter[Any] = Counter()
 
@@ -70,7 +71,7 @@ def kernel_sources(package: Path = PACKAGE) -> dict[str, bytes]:
 
 
 def source_hash(package: Path = PACKAGE) -> str:
-    """Hash these sources together with the versions that affect their compilation."""
+    """Return a hash of the kernel sources and of the versions that affect their compilation."""
     versions = (numba.__version__, llvmlite.__version__, np.__version__, platform.python_version())
     digest = hashlib.sha256(repr(versions).encode())
     for name, source in kernel_sources(package).items():
@@ -80,7 +81,7 @@ def source_hash(package: Path = PACKAGE) -> str:
 
 @functools.cache
 def cache_directory() -> Path | None:
-    """Return the folder of the compiled kernels, created if need be; None if it is not safe or cannot be written."""
+    """Return the cache folder of compiled kernels, created if needed; None if it is unsafe or not writable."""
     given = os.environ.get("GOALWARD_CACHE_DIR")
     root = Path(given) if given else platformdirs.user_cache_path("goalward", appauthor=False)
     folder = root / f"kernels-{source_hash()}"
@@ -88,8 +89,8 @@ def cache_directory() -> Path | None:
         root.mkdir(parents=True, exist_ok=True, mode=0o700)
         folder.mkdir(exist_ok=True, mode=0o700)
         if not (is_private(folder.stat()) and is_private(root.stat())):
-            remedy = "make it yours alone (chown, chmod go-w), or set GOALWARD_CACHE_DIR to another folder"
-            warnings.warn(f"compiled kernels are not kept: others can write to {root}; {remedy}", stacklevel=2)
+            remedy = "make it writable for you alone (chown, chmod go-w), or set GOALWARD_CACHE_DIR to another folder"
+            warnings.warn(f"compiled kernels are not cached: other users can write to {root}; {remedy}", stacklevel=2)
             return None
         with tempfile.TemporaryFile(dir=folder):
             os.utime(folder)
@@ -105,7 +106,7 @@ def is_private(status: os.stat_result) -> bool:
 
 
 def remove_unused(root: Path) -> None:
-    """Remove the kernels of other versions that no process has asked for in a month."""
+    """Remove cached kernels of other versions that no process has used for a month."""
     with contextlib.suppress(OSError):
         for folder in root.glob("kernels-*"):
             if time.time() - folder.stat().st_mtime > UNUSED_SECONDS:
@@ -113,16 +114,16 @@ def remove_unused(root: Path) -> None:
 
 
 class Compilations(event.Listener):
-    """Shows a phase while kernels are compiled, one for nested compilations; loading from the cache shows none."""
+    """Shows a progress phase while kernels are compiled, but not while they are loaded from the cache."""
 
     def __init__(self) -> None:
         self.depth = self.count = 0
         self.shown = contextlib.ExitStack()
 
     def on_start(self, event: Any) -> None:
-        self.count += event.data["dispatcher"] in _kernels  # and not a function of Numba's
+        self.count += event.data["dispatcher"] in _kernels  # not Numba's own functions
         if self.depth == 0:
-            kept = "" if cache_directory() else ", which cannot be kept: see goalward doctor"
+            kept = "" if cache_directory() else ", which cannot be cached: see goalward doctor"
             self.shown.enter_context(phase(f"compiling kernels: {self.count} of at most {len(_kernels)}{kept}"))
         self.depth += 1
 
@@ -136,15 +137,15 @@ cast(Any, event).register("numba:compile", Compilations())
 
 
 def kernel(function: Function) -> Function:
-    """Compile a function on its first call, strictly in IEEE arithmetic, and keep the code for later processes."""
+    """Compile a function on its first call, strictly in IEEE arithmetic, and cache the code for later processes."""
     folder = cache_directory()
     settings: Any = numba.config
     compiler: Any = numba.njit
     before = settings.CACHE_DIR
     settings.CACHE_DIR = str(folder or "")
     try:
-        # Without Python's lock, so that the progress display goes on. No kernel is passed to another as a value, so
-        # none needs the C wrapper for that.
+        # Without Python's lock, the progress display keeps running. The C wrapper is only needed to pass a kernel as an
+        # argument, which never happens.
         compiled = compiler(
             cache=folder is not None, nogil=True, fastmath=False, error_model="numpy", no_cfunc_wrapper=True
         )(function)
@@ -157,10 +158,10 @@ def kernel(function: Function) -> Function:
 
 
 def adapt_cache(cache: Any) -> None:
-    """Let a cache ignore a full disk or a removed folder, and load code without preparing the compiler.
+    """Make a kernel's cache ignore a full disk or a removed folder, and load code without initialising the compiler.
 
-    Numba imports and registers all it can compile before it looks into a cache, which takes 0.1 s of every process.
-    Loaded code needs only the runtime.
+    Numba initialises its compiler before it looks into the cache, which takes 0.1 s in every process. Code from the
+    cache needs only Numba's runtime.
     """
     save, load = cache.save_overload, cache._load_overload
 
@@ -177,12 +178,12 @@ def adapt_cache(cache: Any) -> None:
 
 
 def interrupted(step: int) -> bool:
-    """Return, inside a kernel, whether Ctrl-C was pressed; Python is asked at each 2^16th step, from 0 on.
+    """Return, inside a kernel, whether Ctrl-C was pressed; Python is asked at every 2^16th step, starting with step 0.
 
-    A kernel that may take longer than a fraction of a second asks, and returns at once with a result that promises
-    nothing: KeyboardInterrupt is raised on its return. In case a handler of its own ignores the signal, the caller
-    carries on, or repeats the call by `completed`. Uncompiled, the answer is no: Python handles signals between two
-    steps.
+    A kernel that may take longer than a fraction of a second calls this, and returns at once if it is interrupted. Its
+    result is then meaningless, and Python raises KeyboardInterrupt on its return. If the program's own signal handler
+    does not raise, the caller carries on, or repeats the call with `completed`. In uncompiled code the result is always
+    False, because Python handles signals between two steps.
     """
     return False
 
@@ -202,7 +203,7 @@ def type_interrupted(_: Any) -> Callable[[Any], Any]:
 
 @lower_builtin(interrupted, types.Integer)  # type: ignore[no-untyped-call, untyped-decorator]
 def compile_interrupted(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
-    """Ask Python, with its lock; a signal that it noticed is set again, so that its handler runs after the kernel."""
+    """Ask Python, holding its lock; a pending signal is set again, so that its handler runs after the kernel."""
     bit, word, nothing = ir.IntType(1), ir.IntType(32), ir.VoidType()
     tools = cast(Any, cgutils)
 
@@ -224,18 +225,18 @@ def compile_interrupted(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
 
 
 def lightly(compiled: Function, steps: int) -> Function:
-    """Return a kernel uncompiled until its calls in this process took LITTLE steps together, then compiled.
+    """Return a kernel in uncompiled form until its calls in this process exceed LITTLE steps in total, then compiled.
 
     Compiling takes as long as 100,000 steps in Python: without this, the first process that solves a small model takes
-    1.5 times as long (5.2 s of CPU time instead of 3.4). For kernels that compute with integers only, which give the
-    same results in both forms, overflow and division included.
+    1.5 times as long (5.2 s of CPU time instead of 3.4). Use this only for kernels that compute with integers: both
+    forms then give the same results, even for overflow and division.
     """
     _steps[compiled] += steps
     return compiled if UNCOMPILED or _steps[compiled] > LITTLE else cast(Any, compiled).py_func
 
 
 def compile_always() -> None:
-    """Let `lightly` return compiled kernels from now on: a warm-up is for problems of any size."""
+    """Make `lightly` return compiled kernels from now on; a warm-up compiles for problems of any size."""
     global LITTLE
     LITTLE = 0
 

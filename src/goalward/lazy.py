@@ -1,4 +1,4 @@
-"""Public names that are loaded when they are first used, so that ``import goalward`` costs nothing.
+"""Lazy imports: public names are imported on first use, so that ``import goalward`` is fast.
 
 A package lists its names once, as imports for type checkers and editors, one to a line::
 
@@ -7,7 +7,7 @@ A package lists its names once, as imports for type checkers and editors, one to
     else:
         __getattr__, __dir__, __all__ = lazy(__name__, __file__)
 
-`lazy_names` reads this list back from the source, so there is no second one that could fall behind.
+`lazy_names` reads this list from the source, so there is no second list to keep in step.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ IMPORT = re.compile(r"^    from (\S+) import (\w+) as \2$", re.MULTILINE)
 
 @cache
 def lazy_names(path: str) -> dict[str, str]:
-    """Return the names in the list of a package, given the path of its ``__init__.py``, each with its module."""
+    """Return the listed names of a package and their modules, given the path of its ``__init__.py``."""
     with open(path, encoding="utf-8") as file:
         return {name: module for module, name in IMPORT.findall(file.read())}
 

@@ -1,8 +1,8 @@
-"""What learners have learnt, as named arrays and numbers: saving it, and restoring it from files.
+"""Saving and restoring what agents have learnt, as named arrays and numbers.
 
-A file may be damaged or forged, and kernels trust their arrays. So what goalward's own classes restore is checked
-against an object that has learnt nothing yet: arrays keep their shape and type, and numbers never fall below their
-values at the start. Classes of users get back whatever they saved.
+A file may be damaged or forged, and kernels do not check their arrays. So goalward's own classes check restored values
+against an object that has learnt nothing: arrays must have the same shape and dtype, and no number may be below its
+initial value. Users' own classes get back whatever they saved.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 from goalward.errors import SettingError
 
 LARGEST_NUMBER = 2**53
-"""The largest count that is read from a file: beyond it, adding one changes no double."""
+"""The largest count accepted from a file: adding one to a larger double may have no effect."""
 
 LARGEST_ESTIMATE = 1e307
-"""The largest estimate that is read from a file: the sum of some of them is still finite."""
+"""The largest estimate accepted from a file: sums of a few such numbers are finite."""
 
 
 class Memory:
@@ -28,11 +28,11 @@ class Memory:
 
     @property
     def learnt(self) -> Sequence[str]:
-        """The names of the attributes that hold what was learnt: arrays, numbers, texts or memories themselves."""
+        """The names of the learnt attributes: arrays, numbers, strings or `Memory` objects."""
         return ()
 
     def to_state(self) -> dict[str, Any]:
-        """Return what was learnt as names with plain data and arrays, for saving."""
+        """Return the learnt attributes by name, as plain data and arrays, for saving."""
         state: dict[str, Any] = {}
         for name in self.learnt:
             value = getattr(self, name)
@@ -46,7 +46,7 @@ class Memory:
         return state
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore what `to_state` returned, to an object that has learnt nothing; ValueError if it does not fit."""
+        """Restore a state from `to_state` in an object that has learnt nothing; ValueError if it does not fit."""
         if set(self.learnt) != set(state):
             owner = getattr(self, "name", type(self).__name__)
             raise ValueError(f"{owner} needs the entries {sorted(self.learnt)}; the state has {sorted(state)}")
@@ -64,19 +64,19 @@ class Memory:
 
 
 def checked_array(name: str, value: Any, start: NDArray[Any]) -> NDArray[Any]:
-    """Return a copy of an array from a file; raises ValueError if it cannot have grown out of the one at the start."""
+    """Return a copy of an array from a file; raises ValueError if it cannot follow from its initial value."""
     array = np.array(value)
     if (array.shape, array.dtype) != (start.shape, start.dtype):
         raise ValueError(f"{name} must have shape {start.shape} and dtype {start.dtype}")
     if start.dtype.kind in "if":
         limit = LARGEST_NUMBER if start.dtype.kind == "i" else LARGEST_ESTIMATE
         if not ((array >= start) & ((array <= limit) | (start > limit))).all():
-            raise ValueError(f"{name} must hold numbers up to {limit:g}, none below its value at the start")
+            raise ValueError(f"{name} must hold numbers from their initial values up to {limit:g}")
     return array
 
 
 def checked_number(name: str, value: Any, start: Any) -> Any:
-    """Return a number or text from a file; raises ValueError if it cannot have grown out of the one at the start."""
+    """Return a number or string from a file; raises ValueError if it cannot follow from its initial value."""
     if start is not None and type(value) is not type(start):
         raise ValueError(f"{name} must be of type {type(start).__name__}")
     if type(start) in (int, float) and not start <= value <= max(start, LARGEST_NUMBER):

@@ -1,8 +1,8 @@
-"""The one progress display: phases that work declares, shown as bars on a terminal and as lines elsewhere.
+"""Progress display: bars on a terminal or in a notebook, lines elsewhere.
 
-Work that may take long declares a `phase`, anywhere; phases nest. A program opens a display with `displayed`. On a
-terminal it draws a bar for each open phase; all of them disappear with the last phase. Elsewhere, as in a log, it
-prints a line every ten seconds. In Python `learn` opens one in a terminal or a notebook.
+Code that may take long declares a `phase`; phases nest. `displayed` shows them. On a terminal it draws a bar for each
+open phase and removes all bars after the last phase. Elsewhere, as in a log, it prints a line every ten seconds. In
+Python, `learn` shows its progress in a terminal or a notebook.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Item = TypeVar("Item")
 SECONDS_BETWEEN_LINES = 10.0
-SECONDS_BEFORE_BARS = 0.5  # short work shows none
+SECONDS_BEFORE_BARS = 0.5  # short tasks show none
 _phases: list[Phase] = []
 _displays: list[Display] = []
 
@@ -36,7 +36,7 @@ _displays: list[Display] = []
 class Phase:
     """One task in progress: `done` of `total` units, if they can be counted, and a second count beside them.
 
-    `parts` returns the work in progress elsewhere, such as in other processes.
+    `parts` returns lines about work elsewhere, such as in other processes.
     """
 
     text: str
@@ -48,7 +48,7 @@ class Phase:
     began: float = field(default_factory=time.monotonic)
     parts: Callable[[], list[str]] | None = None
     seconds_left: float | None = None
-    """How long the rest takes, where that is known better than from the share that is done."""
+    """An estimate of the remaining time; None if it is proportional to the rest of the units."""
 
     def advance(self, done: int, second: int = 0) -> None:
         """Record the progress."""
@@ -85,7 +85,7 @@ def phase(text: str, total: int = 0, unit: str = "", second_unit: str = "") -> I
 
 
 def counted(text: str, unit: str, items: Iterable[Item], total: int) -> Iterator[Item]:
-    """Yield some items inside a phase that counts them."""
+    """Yield the items inside a phase that counts them."""
     with phase(text, total, unit) as entry:
         for done, item in enumerate(items, start=1):
             yield item
@@ -99,7 +99,7 @@ def current(now: float | None = None) -> str:
 
 
 class Display:
-    """Shows the open phases: bars if the stream is a terminal, otherwise a line now and then."""
+    """Shows the open phases: bars if the stream is a terminal, otherwise a line every ten seconds."""
 
     def __init__(self, stream: TextIO, began: float):
         self.stream, self.began, self.next_line = stream, began, began + SECONDS_BETWEEN_LINES
@@ -127,7 +127,7 @@ class Display:
             self.bars.update(bar_table(phases, now), refresh=True)
 
     def clear(self) -> None:
-        """Remove the bars from the terminal; a forked process leaves them, because the lock may be taken there."""
+        """Remove the bars; a forked process leaves them, because its copy of the lock may be taken."""
         if os.getpid() != self.process:
             return
         with self.lock:
@@ -137,13 +137,13 @@ class Display:
 
 
 def in_notebook() -> bool:
-    """Return whether a notebook shows what this process prints."""
+    """Return whether this process runs in a notebook."""
     ipython = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     return hasattr(ipython, "kernel")
 
 
 def terminal_bars(stream: TextIO) -> Live:
-    """Return bars on a terminal; what is printed meanwhile appears above them if it goes to a terminal too."""
+    """Return bars on a terminal; other output to a terminal appears above them."""
     from rich.console import Console
     from rich.live import Live
 
@@ -152,7 +152,7 @@ def terminal_bars(stream: TextIO) -> Live:
 
 
 class NotebookBars:
-    """Bars of text in the output of a notebook's cell, with the methods of `Live`, which needs widgets there."""
+    """Text bars in the output of a notebook cell, with the methods of Rich's `Live`, which needs widgets."""
 
     def start(self) -> None:
         ipython: Any = import_module("IPython.display")
@@ -170,7 +170,7 @@ class NotebookBars:
 
 
 def bar_table(phases: list[Phase], now: float) -> Table:
-    """Return a line for each phase: its task, its progress, and a bar if there is room for one."""
+    """Return a table with a line for each phase: its task, its progress, and a bar if there is room."""
     from rich.progress_bar import ProgressBar
     from rich.table import Table
     from rich.text import Text
@@ -186,7 +186,7 @@ def bar_table(phases: list[Phase], now: float) -> Table:
 
 @contextmanager
 def displayed(stream: TextIO) -> Iterator[None]:
-    """Show the progress of the block, from a thread that looks four times a second."""
+    """Show the progress of the block; a thread updates the display four times a second."""
     over = threading.Event()
     display = Display(stream, time.monotonic())
     _displays.append(display)

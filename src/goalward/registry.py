@@ -1,13 +1,13 @@
-"""The registries of what a study or a command line can name: worlds, agents and priors.
+"""Registries of the worlds, agents and priors that studies and the command line can name.
 
-Each of the three has one registry. An entry is a class or a function below a decorator::
+Each of the three kinds has one registry. A decorator registers a class or a function::
 
     @register("sand-pit-v0")
     def sand_pit(depth: Size = 3) -> SSP: ...
 
-goalward's own entries are listed in the ``__init__.py`` of their package (see `goalward.lazy`). A look-up first imports
-the module whose listed name is like the one it looks for, ``sand_pit`` or ``SandPit``, and the other modules only if
-that was wrong. A name may end in a version, ``grid-world-v0``; without it, it means the newest version.
+goalward's own entries are listed in the ``__init__.py`` of their package (see `goalward.lazy`). Looking up ``sand-pit``
+first imports the module listed for ``sand_pit`` or ``SandPit``, and all other modules only if that does not register
+the name. A name may end in a version, as in ``grid-world-v0``; without one, it means the newest version.
 ``my_file.py:Name`` names a class or a function in a user's file (`goalward.user_code`).
 """
 
@@ -35,7 +35,7 @@ VERSION = re.compile(r"-v(\d+)$")
 
 
 class Registry(Generic[Entry]):
-    """The entries of some packages by their names.
+    """The registered entries of some packages, by name.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Registry(Generic[Entry]):
     packages
         The packages that list the entries.
     enter
-        Returns the entry for a name and the decorated object.
+        A function that returns the entry for a name and the decorated object.
     """
 
     def __init__(self, kind: str, packages: tuple[str, ...], enter: Callable[[str, Any], Entry]):
@@ -53,19 +53,19 @@ class Registry(Generic[Entry]):
         self.codes: dict[str, str | None] = {}
 
     def register(self, name: str) -> Callable[[Thing], Thing]:
-        """Register the decorated class or function under a name; a function then checks its arguments."""
+        """Return a decorator that registers a class or function; functions then check their arguments."""
         if not NAME.fullmatch(name):
             raise ValueError(
-                f"{name!r} cannot name a {self.kind}; use lower-case letters, digits and hyphens: 'sand-pit'"
+                f"{name!r} cannot name a {self.kind}; use lower-case letters, digits and hyphens, as in 'sand-pit'"
             )
         if name in self.entries:
-            raise ValueError(f"{self.kind} {name!r} is registered already; take another name or the next version")
+            raise ValueError(f"{self.kind} {name!r} is already registered; use another name or the next version")
 
         def decorate(thing: Any) -> Any:
             if not isinstance(thing, type):
                 thing = checked(thing, name)
             self.entries[name] = self.enter(name, thing)
-            # Now, because the file may be edited after it was imported.
+            # Hashed now, because the file may be edited later.
             self.codes[name] = code_digest(thing)
             return thing
 
@@ -76,7 +76,7 @@ class Registry(Generic[Entry]):
         return tuple(sorted(self.entries))
 
     def find(self, name: object) -> Entry:
-        """Return the entry of a name; without a version, the newest one. A user's file is executed."""
+        """Return the entry of a name, in its newest version by default; a reference executes the user's file."""
         if not is_reference(name):
             return self.entries[self.full_name(name)]
         thing = load_member(str(name))
@@ -85,13 +85,13 @@ class Registry(Generic[Entry]):
         return self.enter(str(name), thing if isinstance(thing, type) else checked(thing, str(name).rpartition(":")[2]))
 
     def code(self, name: object) -> str | None:
-        """Return the digest of the code of an entry (see `code_digest`); None if it comes with goalward.
+        """Return a digest of the code of an entry (see `code_digest`); None for goalward's own entries.
 
-        The name contains the digest of the user's file, so this digest covers only what the file imports.
+        A reference to a user's file already contains the digest of the file, so this digest covers only its imports.
         """
         if not is_reference(name):
             return self.codes[self.full_name(name)]
-        load_member(str(name))  # what it imports is hashed as it was then
+        load_member(str(name))  # its imports are hashed as they were when it was loaded
         return imported_code(read_user_file(str(name))[0].text)
 
     def full_name(self, name: object) -> str:
@@ -106,7 +106,7 @@ class Registry(Generic[Entry]):
         raise UnknownNameError(self.kind, name, versions)
 
     def load(self, name: str) -> None:
-        """Import the modules whose listed name is like a name, all of them for the empty name."""
+        """Import the modules listed under a similar name; all modules if the name is empty."""
         for package in self.packages:
             path = import_module(package).__file__ or ""
             for listed, module in lazy_names(path).items():
@@ -114,12 +114,12 @@ class Registry(Generic[Entry]):
                     import_module(module)
 
     def __iter__(self) -> Iterator[tuple[str, Entry]]:
-        """Return the names and entries, sorted."""
+        """Iterate over names and entries, sorted by name."""
         return ((name, self.entries[name]) for name in self.known())
 
 
 def alike(name: str) -> str:
-    """Normalise a name: ``sand-pit``, ``sand_pit`` and ``SandPit`` become equal."""
+    """Return a normal form of a name, equal for ``sand-pit``, ``sand_pit`` and ``SandPit``."""
     return name.replace("-", "").replace("_", "").lower()
 
 
@@ -129,10 +129,10 @@ def summary(entry: Any) -> str:
 
 
 def code_digest(thing: Any) -> str | None:
-    """Return a digest of the file, or of the notebook cell, that defines a class or function, and of what it imports.
+    """Return a digest of the file or notebook cell that defines a class or function, and of its imports.
 
-    None if it comes with goalward, whose code is covered by the version of the results. Without source text, as at a
-    Python prompt, the digest is a random one: it is not known whether the code is the same in another session.
+    None for goalward's own code, which the version of the results covers. Without source text, as at a Python prompt,
+    the digest is random, because the code may differ in another session.
     """
     module = getattr(thing, "__module__", None) or ""
     if module.partition(".")[0] == "goalward":

@@ -1,15 +1,15 @@
-"""From one integer to every random draw of a run.
+"""Random seeds: one integer decides every random draw of a run.
 
-An experiment has a seed. A run's own seed comes out of it and of the run's key, the content that names the run, so a
-run added to an experiment changes no other. A run's seed gives three streams::
+The seed of a run is computed from the seed of the experiment and the key that identifies the run, so adding a run to an
+experiment changes no other run. The seed of a run gives three streams::
 
-    environment   one uniform number for every step: which successor is drawn. Two agents of the same seed face the
+    environment   one uniform number for every step, which decides the successor. Two agents with the same seed get the
                   same random numbers, step for step.
-    planning      what an agent draws when it plans, such as a model from its posterior.
-    acting        one uniform number for every action that a policy leaves to chance.
+    planning      the random draws of an agent's planning, such as a model from its posterior.
+    acting        one uniform number for every random choice of an action.
 
-Streams are handed on as integers and become generators where they are used: `generator(stream)` is what
-``gymnasium.Env.reset(seed=stream)`` makes of the same integer, so a world drawn through an environment is the same.
+Streams are passed as integers and become generators where they are used. `generator(stream)` equals the generator that
+``gymnasium.Env.reset(seed=stream)`` creates, so an environment of a model draws the same numbers as the model.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ class Streams(NamedTuple):
 
 
 def checked_seed(seed: object) -> int:
-    """Return a seed; raises SettingError."""
+    """Return a seed as an int; raises SettingError if it is not an integer of at least 0."""
     return int(check("seed", seed, Count))
 
 
 def streams(seed: int) -> Streams:
-    """Return the streams of a run.
+    """Return the three streams of a run from its seed.
 
     >>> streams(0).environment != streams(1).environment
     True
@@ -62,5 +62,5 @@ def generator(stream: int) -> np.random.Generator:
 
 
 def integer(sequence: np.random.SeedSequence) -> int:
-    """Return 63 bits of a seed sequence: what every library that takes a seed can hold."""
+    """Return 63 bits of a seed sequence, which every library accepts as a seed."""
     return int(sequence.generate_state(1, np.uint64)[0] >> np.uint64(1))

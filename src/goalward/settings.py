@@ -1,15 +1,14 @@
-"""Settings: declared once, by their annotations, and checked wherever they come from.
+"""Settings of agents, priors and worlds: declared once, by annotations, and checked wherever they come from.
 
-The settings of an agent are the fields of its class, those of a prior the parameters of its constructor, those of a
-world the parameters of its function. The annotation says what is allowed::
+The settings of an agent are the fields of its class. The settings of a prior are the parameters of its constructor, and
+those of a world are the parameters of its function. The annotation says what is allowed::
 
     scale: Positive = 1.0
     ties: Literal["random", "first"] = "random"
 
-Constructor, studies, ``--set`` on the command line, saved agents and ``goalward list`` all read this declaration.
-`check` checks values strictly, here and wherever a function checks an argument: an integer becomes a float where a
-float is declared, a text never becomes a number. Pydantic does it for all but plain numbers, and is loaded when it is
-first needed.
+Constructors, studies, ``--set`` on the command line, saved agents and ``goalward list`` all use this declaration.
+`check` is strict: an integer is converted where a float is declared, but a string is never converted to a number.
+Pydantic checks everything except plain numbers, and is imported on first use.
 """
 
 from __future__ import annotations
@@ -40,9 +39,9 @@ Positive = Annotated[float, Gt(0.0)]
 NotNegative = Annotated[float, Ge(0.0)]
 Share = Annotated[float, Ge(0.0), Le(1.0)]
 Confidence = Annotated[float, Gt(0.0), Lt(1.0)]
-"""The annotations of settings."""
+"""Common annotations of settings."""
 
-# What Python prints is read as well as what TOML says.
+# Python's spellings are accepted as well as TOML's.
 WORDS = {"True": True, "False": False, "None": None}
 LIMITS = ("gt", "ge", "lt", "le")
 TYPES = {bool: "True or False", str: "a text", NoneType: "None", None: "None"}
@@ -57,7 +56,7 @@ class Setting:
 
     @property
     def registry(self) -> Any:
-        """The registry that names its values, such as that of the priors; None if its values are plain."""
+        """The registry of its values, such as the registry of priors; None if its values are plain data."""
         kinds = (self.annotation, *get_args(self.annotation), self.default)
         return next((kind.registry for kind in kinds if hasattr(kind, "registry")), None)
 
@@ -69,7 +68,7 @@ class Setting:
     def allowed(self) -> str:
         if self.registry is None:
             return allowed_text(self.annotation)
-        return f"a {self.registry.kind}" + ", or None: chosen by the task" * self.optional
+        return f"a {self.registry.kind}" + ", or None to let the task choose" * self.optional
 
     def check(self, name: str, value: Any, world: Any = None) -> Any:
         """Return a value converted to the type of the annotation; raises SettingError if it is not allowed."""
@@ -78,7 +77,7 @@ class Setting:
         return check(name, value, self.annotation)
 
     def plain(self, name: str, value: Any) -> Any:
-        """Return a checked value in the form used for keys: plain data, with all settings of the object it names."""
+        """Return a checked value as plain data for keys; a named object becomes its name and all its settings."""
         named = self.registry is not None and not (value is None and self.optional)
         return self.registry.complete(value) if named else plain(self.check(name, value))
 
@@ -90,7 +89,7 @@ def check(name: str, value: Any, kind: Any, note: str = "") -> Any:
     Traceback (most recent call last):
     goalward.errors.SettingError: delta is 1; it must be a number between 0 and 1, both excluded, such as 0.1
     """
-    # Numbers and arrays of NumPy are tried as they are, then as what they are in Python.
+    # NumPy numbers and arrays are tried unchanged, then converted to Python values.
     for candidate in (value, value.tolist()) if hasattr(value, "tolist") else (value,):
         try:
             return converted(candidate, kind)
@@ -131,12 +130,12 @@ def adapter(kind: Any) -> Any:
 
     try:
         return TypeAdapter(kind, config={"strict": True, "arbitrary_types_allowed": True, "allow_inf_nan": False})
-    except PydanticUserError:  # a type that Pydantic cannot check; the class that declares it has to
+    except PydanticUserError:  # Pydantic cannot check this type, so its class must
         return TypeAdapter(Any)
 
 
 def between(low: float, high: float) -> Any:
-    """Return the annotation of numbers from `low` to `high`; of integers if both are."""
+    """Return the annotation of numbers from `low` to `high`; of integers if both limits are integers."""
     kind: Any = int if isinstance(low, int) and isinstance(high, int) else float
     return Annotated[kind, Ge(low), Le(high)]
 
@@ -159,7 +158,7 @@ def settings_of(thing: Any) -> dict[str, Setting]:
 
 
 def resolved(annotation: Any, modules: Sequence[Any]) -> Any:
-    """Return an annotation as a type; names that only type checkers see allow everything."""
+    """Return an annotation as a type; Any if it uses names that only type checkers import."""
     if annotation is inspect.Parameter.empty:
         return Any
     for module in modules if isinstance(annotation, str) else ():
@@ -171,7 +170,7 @@ def resolved(annotation: Any, modules: Sequence[Any]) -> Any:
 
 
 def allowed_text(annotation: Any) -> str:
-    """Say in words what an annotation allows.
+    """Return in words what an annotation allows.
 
     >>> allowed_text(Positive | None), allowed_text(Annotated[int, Ge(1), Le(8)]), allowed_text(Sequence[int])
     ('a positive number or None', 'an integer in 1..8', 'a list with each entry an integer')
@@ -195,7 +194,7 @@ def allowed_text(annotation: Any) -> str:
 
 
 def range_text(kind: type, low: float, high: float, open: bool = False) -> str:
-    """Say in words which integers or numbers are allowed."""
+    """Return in words which integers or numbers are allowed."""
     if kind is int:
         return f"an integer of at least {low}" if math.isinf(high) else f"an integer in {low}..{high}"
     if math.isinf(high):
@@ -204,7 +203,7 @@ def range_text(kind: type, low: float, high: float, open: bool = False) -> str:
 
 
 def checked(function: Function, owner: str | Callable[[], str], cls: type | None = None) -> Function:
-    """Return a function, or the constructor of a class, that checks its arguments; messages say whose they are."""
+    """Return a function or constructor that checks its arguments; error messages name the `owner`."""
     signature = functools.cache(lambda: inspect.signature(function))
 
     @functools.wraps(function)
@@ -233,9 +232,9 @@ def missing(owner: str, thing: Any, name: str) -> SettingError:
 
 
 def complete(owner: str, thing: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all settings of a class or function as plain data: what the key of a run is made of.
+    """Return all settings of a class or function, defaults included, as plain data for the key of a run.
 
-    Settings that are read off the true world are omitted unless they are given.
+    Settings that are computed from the true model are omitted unless they are given.
     """
     settings = settings_of(thing)
     check_names(owner, given, settings)
@@ -253,10 +252,10 @@ def complete(owner: str, thing: Callable[..., Any], given: Mapping[str, Any]) ->
 
 
 class Declared:
-    """A class whose constructor checks its arguments: they are its settings. Objects of equal settings are equal."""
+    """Base of classes whose constructor checks its arguments, the settings; equal settings make equal objects."""
 
     needs: ClassVar[tuple[str, ...]] = ()
-    """The settings that describe the true model, which `Learner.from_world` reads off it."""
+    """The settings that describe the true model; `Learner.from_world` computes them from it."""
 
     def __init_subclass__(cls, **arguments: Any) -> None:
         """Make the constructor check its arguments."""
@@ -266,7 +265,7 @@ class Declared:
 
     @classmethod
     def owner(cls) -> str:
-        """Return what messages call the class."""
+        """Return the name of the class in messages."""
         return cls.__name__
 
     @classmethod
@@ -286,7 +285,7 @@ class Declared:
 
 
 def plain(value: Any) -> Any:
-    """Return a setting as data that can be written down: objects give their settings, models their digest."""
+    """Return a setting as plain data; objects become their settings, models their digest."""
     if hasattr(value, "digest"):
         return {"digest": value.digest}
     if hasattr(value, "tolist"):
@@ -298,7 +297,7 @@ def plain(value: Any) -> Any:
 
 
 def check_memory(what: str, size: float) -> None:
-    """Raise SettingError if something needs more bytes than this machine has memory: filling it would end in a kill."""
+    """Raise SettingError if `size` bytes exceed this machine's memory, as the system would kill the process."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if size > memory:
         raise SettingError(
@@ -316,9 +315,10 @@ def check_names(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
 
 
 def read_settings(pairs: Iterable[str]) -> dict[str, Any]:
-    """Read texts like ``rows=5``.
+    """Return the settings in strings like ``rows=5``.
 
-    A value is read as TOML, and as a text if it is not TOML. ``True``, ``False`` and ``None`` are read as in Python.
+    A value is read as TOML, or as a string if it is not valid TOML. ``True``, ``False`` and ``None`` are read as in
+    Python.
 
     >>> read_settings(["rows=5", "ties=first", "rescale=false", "prior={kind='dirichlet', concentration=1.0}"])
     {'rows': 5, 'ties': 'first', 'rescale': False, 'prior': {'kind': 'dirichlet', 'concentration': 1.0}}
@@ -335,7 +335,7 @@ def read_settings(pairs: Iterable[str]) -> dict[str, Any]:
 
 
 def read_value(text: str) -> Any:
-    """Read one value; see `read_settings`."""
+    """Return the value in a string; see `read_settings`."""
     if text in WORDS:
         return WORDS[text]
     try:

@@ -1,4 +1,4 @@
-"""The signals that stop goalward: SIGINT (Ctrl-C), and SIGTERM, by which schedulers of clusters end jobs.
+"""Handling the signals that stop goalward: SIGINT (Ctrl-C) and SIGTERM (sent by cluster schedulers).
 
 The first signal raises `Interrupted` in the main thread. An exception can be lost, for example in a destructor, so long
 loops also call `check_interrupt`, which raises it again. The second signal is ignored, so that cleaning up is not cut
@@ -21,7 +21,7 @@ _interruptible: list[bool] = []  # one entry for each open block
 
 
 class Interrupted(BaseException):
-    """A signal stopped the process. Not an Exception: no run has failed, and only the command line handles it.
+    """A signal stopped the process. A BaseException: no run has failed, and only the command line handles it.
 
     `exit_code` is what shells expect: 130 for SIGINT, 143 for SIGTERM. `kept` says what was saved and how to continue.
     """
@@ -46,8 +46,8 @@ def receive(number: int, frame: object) -> None:
 def set_handlers(handler: Any, instead_of: tuple[Any, ...] = ()) -> dict[int, Any]:
     """Set the handler of both signals, or replace only the handlers in `instead_of`; return the previous ones.
 
-    An ignored signal, as in the background of a shell, stays ignored. Python allows this only in the main thread; in
-    other threads this function does nothing.
+    A signal that is already ignored, as in background jobs of a shell, stays ignored. Python sets handlers only in the
+    main thread; in other threads this function does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         return {}
@@ -61,7 +61,7 @@ def set_handlers(handler: Any, instead_of: tuple[Any, ...] = ()) -> dict[int, An
 
 
 def catch_signals() -> None:
-    """From now on, raise `Interrupted` when the first signal comes; print nothing where Python cannot raise it."""
+    """Raise `Interrupted` at the first signal from now on; print nothing where Python cannot raise it."""
 
     def report_lost(lost: sys.UnraisableHookArgs) -> None:
         if not issubclass(lost.exc_type, Interrupted):  # which `check_interrupt` raises again
@@ -77,19 +77,19 @@ def ignore_signals() -> None:
 
 
 def received() -> int:
-    """Return the number of the first signal that has come; 0 before."""
+    """Return the number of the first signal received; 0 if there was none."""
     return _received[0] if _received else 0
 
 
 def check_interrupt() -> None:
-    """Raise `Interrupted` if a signal has come."""
+    """Raise `Interrupted` if a signal was received."""
     if _received:
         raise Interrupted(_received[0])
 
 
 @contextmanager
 def keeping(kept: str) -> Iterator[None]:
-    """Tell the user of an interrupt that leaves the block what is kept and how to continue."""
+    """If an interrupt leaves the block, tell the user what is saved and how to continue."""
     try:
         yield
     except KeyboardInterrupt as stop:  # where nobody has called `catch_signals`, as in a notebook
@@ -102,7 +102,7 @@ def keeping(kept: str) -> Iterator[None]:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Mark work that may take long and changes nothing: inside `stop_requests`, Ctrl-C ends it at once."""
+    """Mark a long computation without side effects: inside `stop_requests`, Ctrl-C ends it at once."""
     _interruptible.append(True)
     try:
         yield
@@ -112,11 +112,11 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def stop_requests() -> Iterator[Callable[[], int]]:
-    """Take the first signal as a request to stop; the function returns how many have come.
+    """Treat the first signal as a request to stop; yield a function that returns how many signals were received.
 
-    The second one raises, and inside `interruptible` so does the first: `Interrupted` on the command line and
-    KeyboardInterrupt in Python, where only Ctrl-C counts. Nested blocks, blocks in other threads, and blocks in
-    programs with handlers of their own change nothing.
+    The second signal raises an exception, and so does the first one inside `interruptible`: `Interrupted` on the
+    command line, KeyboardInterrupt in Python, where only Ctrl-C counts. Nested blocks, blocks in other threads, and
+    blocks in programs with their own handlers have no effect.
     """
 
     def ask(number: int, frame: object) -> None:

@@ -1,27 +1,27 @@
 """Statistics over the runs of a study: intervals, paired comparisons and growth exponents.
 
 Mean with t-interval
-    For n runs with mean m and standard deviation s: m +- t_{n-1} s / sqrt(n), t_{n-1} the quantile of Student's t.
-    Exact for normal runs; for ten skewed runs it contains the true mean less often than its level says.
+    For n runs with mean m and standard deviation s: m +- t_{n-1} s / sqrt(n), with the quantile t_{n-1} of Student's t.
+    Exact for normally distributed runs; with ten skewed runs it contains the true mean less often than its level says.
 
 Median with interval of order statistics
-    From one run to another of the sorted runs, so many steps from both ends that a binomial variable allows. It
-    contains the median at least as often as its level says, whatever the distribution of the runs; fewer than six runs
-    have none at 95 %. Use it where the runs are skewed (`is_skewed`): then the intervals of the mean are too short.
+    Both ends are runs, equally far from the two ends of the sorted runs; a binomial quantile says how far. It contains
+    the median at least as often as its level says, whatever the distribution of the runs. Fewer than six runs have no
+    interval at 95 %. Use it for skewed runs (`is_skewed`), for which intervals of the mean are too short.
 
 Paired comparison
-    Run r of two agents has the same world and the same random transitions, so their differences are compared: their
-    mean with t-interval, and the permutation test. This is right whether or not the runs are correlated, and sharper
-    than a comparison of two means only as far as they are: the measured correlation says how far. If the agents were
-    alike, every difference could as well have the other sign: the p-value is the share of sign patterns whose |mean| is
-    at least the one observed. All 2^n patterns up to n = 16, otherwise 100,000 random ones, the observed one counted
-    among them. (`scipy.stats.permutation_test` gives the same and takes thirty times as long.)
+    Run r of two agents has the same world and the same random transitions, so the differences of paired runs are
+    analysed: their mean with t-interval, and a permutation test. This is valid whether or not the runs are correlated;
+    the larger the correlation, the narrower the interval. If the agents were alike, every difference could equally have
+    the other sign. So the p-value is the share of sign patterns whose |mean| is at least the observed one: of all 2^n
+    patterns up to n = 16, otherwise of 100,000 random ones and the observed one. (`scipy.stats.permutation_test` gives
+    the same and takes thirty times as long.)
 
 Growth exponent
-    The slope of log(mean regret after k episodes) on log k by least squares, at points evenly spread in log k over the
-    last decade, K/10 to K. Its interval is that of the jackknife: the n slopes with one run left out give
-    pseudo-values, and these a t-interval. Across a sweep, such as the number of states, it is the slope of
-    log(mean final regret) on log(setting), with the same interval.
+    The least-squares slope of log(mean regret after k episodes) on log k, at points evenly spread in log k over the
+    last decade, K/10 to K. Its interval is a jackknife interval: leaving out one run at a time gives n pseudo-values,
+    and these give a t-interval. Across a sweep of a setting, such as the number of states, it is the slope of log(mean
+    final regret) on log(setting), with the same kind of interval.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from goalward.formatting import Interval
 from goalward.settings import Confidence, check
 
 FEW_RUNS = 5
-"""With fewer runs than this an interval says little, and tables say so."""
+"""With fewer runs than this, an interval says little, and tables add a note."""
 FEW_SKEWED_RUNS = 50
 MOST_EXACT = 16
 RANDOM_PATTERNS = 100_000
@@ -50,10 +50,10 @@ FLAT = 1e-12
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two agents, pair by pair: the mean or median difference, the p-value, and how often the first was smaller.
+    """A paired comparison of two agents: mean or median difference, p-value, and how often the first was smaller.
 
-    `correlation` is Pearson's, of the paired runs; NaN if one of the agents does not vary. `left_out` counts the
-    planned runs that are not among the pairs, because one of the agents did not complete them. `skewed` says
+    `correlation` is Pearson's correlation of the paired runs; NaN if all runs of an agent are equal. `left_out` counts
+    the planned runs that are not among the pairs, because one of the agents did not complete them. `skewed` says
     whether `is_skewed` warns about the differences.
     """
 
@@ -86,7 +86,7 @@ def mean_interval(samples: Floats, level: float = 0.95) -> Interval:
 
 
 def mean_of(samples: Floats) -> float:
-    """Return the mean; NaN of no samples, and of samples with both infinities."""
+    """Return the mean; NaN if there are no samples, or if they contain both infinities."""
     with np.errstate(invalid="ignore"):
         return float(np.mean(samples)) if len(samples) else math.nan
 
@@ -97,7 +97,7 @@ def quantile(freedom: int, level: float) -> float:
 
 
 def median_interval(samples: Floats, level: float = 0.95) -> Interval:
-    """Return the median with its interval of order statistics; NaN where runs are too few for one.
+    """Return the median with its interval of order statistics; the interval is NaN for fewer than six runs at 95 %.
 
     >>> median_interval(np.arange(10.0))
     Interval(value=4.5, low=1.0, high=8.0, runs=10)
@@ -112,18 +112,18 @@ def median_interval(samples: Floats, level: float = 0.95) -> Interval:
 
 
 INTERVALS: dict[str, Callable[[Floats, float], Interval]] = {"t": mean_interval, "median": median_interval}
-"""What a summary states of the runs: their mean with a t-interval, or their median with an exact interval."""
+"""The kinds of intervals: the mean with a t-interval, or the median with its interval of order statistics."""
 
 
 def checked_interval(kind: str) -> str:
-    """Return the name of a kind of intervals; raise UnknownNameError if there is none of this name."""
+    """Return the name of a kind of intervals; raise UnknownNameError if it does not exist."""
     if kind not in INTERVALS:
         raise UnknownNameError("kind of intervals", kind, INTERVALS)
     return kind
 
 
 def is_skewed(samples: Floats) -> bool:
-    """Return whether a mean of these runs deserves a warning: fewer than 50 of them, with a skewness above 1.
+    """Return whether the mean of these runs needs a warning: fewer than 50 runs, with a skewness above 1.
 
     A rule of thumb: t-intervals from ten lognormal runs, whose skewness is 6, contain the mean in 84 % of cases.
     """
@@ -135,7 +135,7 @@ def is_skewed(samples: Floats) -> bool:
 
 
 def compare_pairs(first: Floats, second: Floats, level: float = 0.95, seed: int = 0, interval: str = "t") -> Comparison:
-    """Compare two agents whose entries belong together pair by pair; `interval` is one of `INTERVALS`."""
+    """Compare two agents whose runs are paired entry by entry; `interval` is a key of `INTERVALS`."""
     if len(first) != len(second):
         raise SettingError(f"{len(first)} and {len(second)} runs cannot be paired; both agents need the same runs")
     with np.errstate(invalid="ignore"):  # the difference of two infinite regrets is NaN
@@ -150,7 +150,7 @@ def compare_pairs(first: Floats, second: Floats, level: float = 0.95, seed: int 
 def permutation_test(differences: Floats, seed: int = 0) -> float:
     """Return the two-sided p-value of the hypothesis that the differences are symmetric around zero.
 
-    NaN if there are none, or if some are not finite.
+    NaN if there are no differences, or if some are not finite.
 
     >>> permutation_test(np.array([1.0, 2.0, 3.0]))
     0.25
@@ -196,7 +196,7 @@ def growth_of_means(sizes: Floats, numbers: Floats, level: float = 0.95) -> Inte
 
 
 def spread_points(indices: NDArray[np.intp], position: Floats) -> NDArray[np.intp]:
-    """Return some of the indices, as evenly spread in position as they allow."""
+    """Return a subset of the indices whose positions are spread as evenly as possible."""
     wanted = np.linspace(position[0], position[-1], GROWTH_POINTS)
     return np.asarray(indices[np.unique(np.searchsorted(position, wanted).clip(max=len(indices) - 1))])
 
@@ -212,7 +212,7 @@ def slope(x: Floats, y: Floats) -> Floats:
 
 
 def share(count: int, runs: int, level: float = 0.95) -> Interval:
-    """Return the share of some runs with the interval of Clopper and Pearson.
+    """Return the share ``count / runs`` with its Clopper-Pearson interval.
 
     >>> round(share(0, 20).high, 4), round(share(20, 20).low, 4)
     (0.1684, 0.8316)

@@ -25,21 +25,21 @@ ENDINGS = {".txt": "text", ".md": "markdown", ".csv": "csv", ".json": "json", ".
 FORMATS = tuple(ENDINGS.values())
 HTML_CELL = "padding:2px 12px 2px 0;border:none;text-align:"
 LATEX_ROWS, LATEX_LINE, LATEX_TEXT = 40, 75, 30
-"""What a page of LaTeX holds: rows of a table, characters of a line, and characters of a text that is not broken."""
+"""The limits of a LaTeX page: rows of a table, characters of a line, and characters of an unwrapped text."""
 LATEX_SHRUNK = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
 PARTS = ("whole", "fraction")
 LATEX_NUMBER = re.compile(r"(?P<number>(?P<whole>-?[\d,]+)\.?(?P<fraction>\d*(e[+-]\d+)?))(?P<rest> [±\[].*)?")
 
 
 class Cell(NamedTuple):
-    """A value and the text that people read instead of it."""
+    """A value, and the text that people see instead."""
 
     value: Any
     text: str
 
 
 def written(value: Any, digits: int = 3) -> str:
-    """Write a value for people: numbers with this many digits, nothing for None.
+    """Write a value for people: numbers with this many digits, None as an empty string.
 
     >>> written(1234.5), written(12345), written(None), written("a")
     ('1,234', '12,345', '', 'a')
@@ -63,11 +63,11 @@ class Column:
 
     @property
     def title(self) -> str:
-        """The heading; by default the name of the column, with blanks."""
+        """The heading; by default the name of the column, with blanks for underscores."""
         return self.heading or self.name.replace("_", " ")
 
     def text(self, row: Mapping[str, Any]) -> str:
-        """Return the cell of a row as people read it."""
+        """Return the text of this column's cell in a row."""
         value = row.get(self.name)
         return "" if value is None else value.text if isinstance(value, Cell) else self.write(value)
 
@@ -77,7 +77,7 @@ Columns = Sequence[Column | str]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Table:
-    """Rows of values, and the columns of them that people see, below a `title` and above `notes`.
+    """Rows of values with the columns that people see, between a `title` and `notes`.
 
     >>> table = Table([{"agent": "psrl", "regret": 2.5}, {"agent": "uniform", "regret": math.nan}])
     >>> table["agent"], len(table)
@@ -89,17 +89,17 @@ class Table:
     """
 
     rows: Sequence[Mapping[str, Any]]
-    """The values, by name; the first row has all names."""
+    """Mappings from names to values; the first row has all names."""
     columns: Columns | None = None
-    """What people see, in this order; a name stands for a column that is written as usual. By default every value."""
+    """The columns that people see, in this order; a name stands for a column with the defaults. None: all values."""
     name: str = "rows"
     """The key of the rows in JSON."""
     title: str = ""
     notes: Sequence[str] = ()
     group: str = ""
-    """The name of values that head blocks of rows where people read the table."""
+    """The name of the value by which rows are grouped into titled blocks for people."""
     vertical: bool = False
-    """Show the values of a row below each other, as facts, without empty ones. Every row needs a group of its own."""
+    """Show a row as a vertical list of facts, without empty values. Every row then needs its own group."""
     types: Mapping[str, str] | None = None
     """The Arrow types of the values, by name; by default they are inferred."""
     most: int | None = None
@@ -112,13 +112,13 @@ class Table:
 
     @property
     def is_facts(self) -> bool:
-        """Whether this is one row of facts."""
+        """Whether the table is one vertical list of facts."""
         return self.vertical and not self.group
 
-    # What programs get.
+    # Output for programs.
 
     def data(self) -> list[dict[str, Any]]:
-        """Return the rows as plain values with all digits; an interval becomes three of them."""
+        """Return the rows as plain values with all digits; an interval becomes three values."""
         return [plain_values(row) for row in self.rows]
 
     @property
@@ -148,7 +148,7 @@ class Table:
         """Return the rows and notes as one line of JSON; infinite and undefined numbers are null."""
         return render([self], "json")
 
-    # What people read.
+    # Output for people.
 
     @property
     def shown_columns(self) -> list[Column]:
@@ -163,20 +163,20 @@ class Table:
 
     @property
     def right(self) -> list[bool]:
-        """Which columns are aligned at the right: those of numbers."""
+        """Whether each column is right-aligned, as columns of numbers are."""
         if self.vertical:
             return [False, False]
         return [all(is_number(row.get(column.name)) for row in self.rows) for column in self.shown_columns]
 
     def cells(self, rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-        """Return lines of cells as people read them; facts have a name and a text, other tables a line for each row."""
+        """Return the lines of cells for people: a name and a text for each fact, or a line for each row."""
         columns = self.shown_columns
         if self.vertical:
             return [[column.title, text] for row in rows for column in columns if (text := column.text(row))]
         return [[column.text(row) for column in columns] for row in rows]
 
     def grouped(self) -> dict[str, list[Mapping[str, Any]]]:
-        """Return the rows that people see, by the text of their group."""
+        """Return the rows that people see, by group."""
         groups: dict[str, list[Mapping[str, Any]]] = {} if self.group else {"": []}
         for row in self.rows[: self.most]:
             groups.setdefault(Column(self.group).text(row), []).append(row)
@@ -189,7 +189,7 @@ class Table:
             yield title, headings, [list(map(escape, line)) for line in self.cells(rows)]
 
     def shown_notes(self, escape: Callable[[str], str]) -> list[str]:
-        """Return the notes, and how many rows are left out where people read the table."""
+        """Return the notes, and a note on how many rows are not shown."""
         rest = 0 if self.most is None else len(self.rows) - self.most
         return list(map(escape, [*self.notes, *([f"and {rest:,} more; --format json lists all"] if rest > 0 else [])]))
 
@@ -206,7 +206,7 @@ class Table:
         return "\n\n".join(filter(None, parts))
 
     def terminal(self, width: int) -> Iterator[Any]:
-        """Yield what Rich prints on a terminal: bold headings, and long texts folded to its width."""
+        """Yield objects for Rich to print on a terminal: bold headings, and texts wrapped to its width."""
         from rich.padding import Padding
         from rich.table import Table as RichTable
         from rich.text import Text
@@ -214,7 +214,7 @@ class Table:
         for index, (title, headings, lines) in enumerate(self.blocks(visible)):
             sizes = [max(map(len, column)) for column in zip(*filter(None, (headings, *lines)), strict=True)]
             gap = 3 if sum(sizes) + 3 * len(sizes) < width else 1
-            # A number is broken only where the texts would have less than ten characters each.
+            # Numbers are wrapped only if text columns would get fewer than ten characters each.
             least = sum(1 + size if right else 10 for size, right in zip(sizes, self.right, strict=False))
             grid = RichTable(box=None, padding=(0, gap, 0, 0), pad_edge=False, show_header=not self.vertical)
             for heading, right in zip(headings or ["", ""], self.right, strict=True):
@@ -258,9 +258,9 @@ class Table:
     def latex(self) -> str:
         """Return a table environment for LaTeX, with the packages booktabs, dcolumn and graphicx.
 
-        Numbers are aligned at their decimal points. What follows them, such as an interval, has a column of its own.
-        Long texts are broken into lines, and a table that is wider than the page is made smaller. Where the groups do
-        not fit on one page, each is a table of its own.
+        Numbers are aligned at their decimal points. The rest of a cell, such as an interval, has its own column. Long
+        texts are wrapped, and a table wider than the page is scaled down. If the groups do not fit on one page, each
+        becomes a table.
         """
         groups = list(self.grouped().values())
         if len(groups) > 1 and sum(map(len, groups)) > LATEX_ROWS:
@@ -292,7 +292,7 @@ class Table:
         return "\n".join([*head, *body, r"\bottomrule", r"\end{tabular}" + "}" * wide, *notes, r"\end{table}"])
 
     def save(self, path: str | Path) -> None:
-        """Write the table to `path`, whole or not at all; its ending names the format, as in ``runs.parquet``."""
+        """Write the table to `path` atomically; the ending names the format, as in ``runs.parquet``."""
         save([self], path)
 
     _repr_html_ = html
@@ -316,7 +316,7 @@ class Table:
 
 
 class ShownAsFacts:
-    """Base of classes that are written as their name and `_facts()`, and that a notebook shows as a table of them."""
+    """Base of classes whose `repr` lists their `_facts()`; notebooks show the facts as a table."""
 
     def _facts(self) -> Mapping[str, Any]:
         raise NotImplementedError
@@ -329,7 +329,7 @@ class ShownAsFacts:
 
 
 def plain_values(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row as programs get it."""
+    """Return a row as plain values for programs."""
     values: dict[str, Any] = {}
     for name, value in row.items():
         value = value.value if isinstance(value, Cell) else value
@@ -352,7 +352,7 @@ def is_number(value: object) -> bool:
 
 
 def latex_column(texts: Sequence[str], numbers: bool) -> tuple[str, int, list[str]]:
-    r"""Return the specification of a column, how many columns of a tabular it takes, and its cells.
+    r"""Return a column's LaTeX specification, the number of tabular columns it takes, and its cells.
 
     >>> latex_column(["1,234 ± 56", "0.5", "-"], numbers=True)[2]
     ['1{,}234 & ${}\\pm 56$', '0.5 & ', '\\multicolumn{2}{c}{-}']
@@ -360,10 +360,10 @@ def latex_column(texts: Sequence[str], numbers: bool) -> tuple[str, int, list[st
     if not numbers:
         broken = max(map(len, texts), default=0) > LATEX_TEXT
         return r">{\raggedright\arraybackslash}p{0.35\linewidth}" if broken else "l", 1, list(map(latex_text, texts))
-    matches = [LATEX_NUMBER.fullmatch(text) for text in texts]  # "-", "inf" and nothing do not match
+    matches = [LATEX_NUMBER.fullmatch(text) for text in texts]  # "-", "inf" and empty texts do not match
     found = [match for match in matches if match is not None]
     width = 2 if any(match["rest"] for match in found) else 1
-    # A power of ten is wider than the characters that write it here.
+    # LaTeX sets a power of ten wider than this text.
     digits = [max((len(match[part]) + 3 * ("e" in match[part]) for match in found), default=0) for part in PARTS]
     cells = []
     for text, match in zip(texts, matches, strict=True):
@@ -376,16 +376,16 @@ def latex_column(texts: Sequence[str], numbers: bool) -> tuple[str, int, list[st
 
 
 def latex_math(text: str) -> str:
-    """Return numbers as LaTeX writes them in formulas: grouped thousands, powers of ten, ±."""
+    """Return numbers in LaTeX's math notation: grouped thousands, powers of ten, ±."""
     text = re.sub(r"e([+-]\d+)", lambda power: rf" \times 10^{{{int(power[1])}}}", text)
     return re.sub(r"(?<=\d),(?=\d)", "{,}", text).replace("±", r"{}\pm").strip()
 
 
 def render(tables: Sequence[Table], format: str = "text") -> str:
-    """Return some tables in one format.
+    """Return tables as one text in the given format.
 
-    JSON is one object with the rows of each table under its name, an object for facts, and all notes. CSV holds
-    one table: the first that does not consist of facts.
+    JSON is one object: the rows of each table under its name (an object for facts), and all notes. CSV contains one
+    table, the first that is not a list of facts.
     """
     if format == "json":
         document = {table.name: table.data()[0] if table.is_facts else table.data() for table in tables}
@@ -397,7 +397,7 @@ def render(tables: Sequence[Table], format: str = "text") -> str:
 
 
 def save(tables: Sequence[Table], path: str | Path) -> None:
-    """Write tables to a file, whole or not at all; its ending names the format."""
+    """Write tables to a file atomically; the ending names the format."""
     path = Path(path)
     check_not_folder(path)
     if path.suffix == ".parquet":
@@ -410,6 +410,6 @@ def save(tables: Sequence[Table], path: str | Path) -> None:
         return
     if path.suffix not in ENDINGS:
         raise FileError(
-            f"{path}: tables are written to {', '.join([*ENDINGS, '.parquet'])}; the ending is {path.suffix!r}"
+            f"{path}: tables are saved as {', '.join([*ENDINGS, '.parquet'])}; the ending is {path.suffix!r}"
         )
     write_bytes(path, f"{render(tables, ENDINGS[path.suffix])}\n".encode())

@@ -1,8 +1,8 @@
 """Classes and functions in users' own Python files, named like ``my_env.py:make_env``.
 
-These are the only user files that goalward executes: once in a process, and only if somebody names them. The key of a
-run names a file by the SHA-256 of its text, ``DIGEST.py:make_env``, so an edited file makes new runs beside the old
-ones. `imported_code` does the same for the user's other files that it imports.
+goalward executes no other user files. It executes a file once per process, and only if it is named. The key of a run
+names a file by the SHA-256 of its text, ``DIGEST.py:make_env``, so editing the file gives new runs and keeps the old
+ones. `imported_code` returns a digest of the user's other files that the file imports.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _loading = threading.RLock()
 
 
 class UserFile(NamedTuple):
-    """The text of a user's file, and where it was."""
+    """The path and the text of a user's file."""
 
     path: str
     text: str
@@ -60,7 +60,7 @@ def is_reference(name: object) -> bool:
 
 
 def read_user_file(reference: str, folder: Path | None = None) -> tuple[UserFile, str]:
-    """Return the file and the name that a reference such as ``file.py:Name`` means, relative to a folder."""
+    """Return the file and the name in a reference such as ``file.py:Name``, with paths relative to a folder."""
     name, colon, member = reference.rpartition(":")
     if not colon or not name.endswith(".py") or not member.isidentifier():
         raise SettingError(
@@ -73,7 +73,7 @@ def read_user_file(reference: str, folder: Path | None = None) -> tuple[UserFile
 
 
 def described(name: str) -> str:
-    """Return what messages call something: its name, or for one in a user's file, the name there and the file."""
+    """Return the name used in messages: the name itself, or ``MyAgent in my_agent.py`` for a reference."""
     if not is_reference(name):
         return name
     file, member = read_user_file(name)
@@ -81,18 +81,18 @@ def described(name: str) -> str:
 
 
 def attached_path(folder: Path, name: str) -> Path:
-    """Return the path of a file that a study names; a stored study names the attachments of its results folder."""
+    """Return the path of a file named in a study; a stored study names attachments in its results folder."""
     path = folder / name
     return path if path.exists() or not ATTACHED.fullmatch(name) else folder / "../../attachments" / name
 
 
 def remember(file: UserFile) -> str:
-    """Make ``DIGEST.py:name`` known in this process; return the digest."""
+    """Remember a file, so that ``DIGEST.py:name`` refers to it in this process; return the digest."""
     return _files.setdefault(digest := file.digest, file) and digest
 
 
 def without_digests(text: str) -> str:
-    """Return a text without the digests of files; only names inside the files are left."""
+    """Return a text in which each ``DIGEST.py:name`` is shortened to ``name``."""
     return DIGEST.sub("", text)
 
 
@@ -102,7 +102,7 @@ def digests_in(text: str) -> set[str]:
 
 
 def hold(thing: Any) -> str:
-    """Return a reference to an object of this process; other processes cannot resolve it."""
+    """Return a reference to an object in memory, which only this process can resolve."""
     name = getattr(thing, "__name__", "")
     member = name if name.isidentifier() else "function"
     file = UserFile("memory", f"# {uuid.uuid4().hex}\n")
@@ -112,9 +112,9 @@ def hold(thing: Any) -> str:
 
 
 def load_member(reference: str) -> Any:
-    """Execute the file of a reference, once in a process, and return the class or function that it names."""
+    """Return the class or function that a reference names; its file is executed once per process."""
     file, member = read_user_file(reference)
-    with _loading:  # the threads of a worker may need it at the same time
+    with _loading:  # several threads of a worker may load it at once
         if file.module not in sys.modules:
             execute(file)
     members = vars(sys.modules[file.module])
@@ -130,12 +130,12 @@ def execute(file: UserFile) -> None:
     module.__file__ = file.path
     # Tracebacks show the text that was executed, even if the file has changed since.
     linecache.cache[file.path] = (len(file.text), None, file.text.splitlines(keepends=True), file.path)
-    # Dataclasses and pickle look their module up.
+    # Dataclasses and pickle look up the module here.
     sys.modules[file.module] = module
     if (folder := str(Path(file.path).absolute().parent)) not in sys.path:
-        sys.path.append(folder)  # it may import the files beside it
+        sys.path.append(folder)  # so that it can import the files beside it
     try:
-        # The user named this file to have it run: it is a program of theirs, like any that they start.
+        # The user named this file to run it, like any other program of theirs.
         exec(compile(file.text, file.path, "exec"), module.__dict__)  # noqa: S102
     except BaseException as error:
         del sys.modules[file.module]
@@ -145,7 +145,7 @@ def execute(file: UserFile) -> None:
 
 
 def imported_code(text: str, package: str = "") -> str:
-    """Return a digest of the user's files that a program text imports, however indirectly; not of installed packages.
+    """Return a digest of the user's files that a program text imports, directly or not, without installed packages.
 
     A module is hashed when it is first imported: this process keeps executing that text, even if the file is edited.
     """
@@ -165,7 +165,7 @@ def imported_code(text: str, package: str = "") -> str:
 
 
 def imported_names(text: str, package: str) -> Iterator[str]:
-    """Return the names of all modules that a program text may import."""
+    """Yield the names of all modules that a program text may import."""
     try:
         nodes = list(ast.walk(ast.parse(text)))
     except SyntaxError:  # a cell of a notebook may hold more than Python
@@ -179,11 +179,11 @@ def imported_names(text: str, package: str) -> Iterator[str]:
         else:
             continue
         for name in names:
-            yield from accumulate(name.split("."), "{}.{}".format)  # the packages that hold it, too
+            yield from accumulate(name.split("."), "{}.{}".format)  # its parent packages, too
 
 
 def module_path(name: str) -> str | None:
-    """Return the file of a module that is loaded, or could be."""
+    """Return the file of a module that is or can be imported; None if there is none."""
     if name in sys.modules:
         return getattr(sys.modules[name], "__file__", None)
     try:
@@ -193,19 +193,19 @@ def module_path(name: str) -> str | None:
 
 
 def is_users(path: str) -> bool:
-    """Return whether a source file is the user's own: not of Python, of goalward or of an installed package."""
+    """Return whether a source file is the user's own, not part of Python, goalward or an installed package."""
     return path.endswith(".py") and not path.startswith(INSTALLED) and "-packages/" not in path.replace("\\", "/")
 
 
 def place_of(error: BaseException) -> str:
-    """Return the innermost line of the user's own files that an error passed through; empty if there is none."""
+    """Return the innermost line of the user's own files in an error's traceback; empty if there is none."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if is_users(frame.filename)]
     return f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else ""
 
 
 @contextlib.contextmanager
 def blaming(what: str, file: str = "") -> Iterator[None]:
-    """Raise SettingError where something fails on its settings; in the user's own files, for any exception."""
+    """Turn errors about settings into SettingError, and likewise any exception in the user's own files."""
     try:
         yield
     except GoalwardError:
@@ -215,4 +215,4 @@ def blaming(what: str, file: str = "") -> Iterator[None]:
         if not place and not isinstance(error, TypeError | ValueError | OverflowError):
             raise
         where = f"{place}: " if place else ""
-        raise SettingError(f"{what} cannot be made ({where}{type(error).__name__}: {error})") from error
+        raise SettingError(f"{what} cannot be created ({where}{type(error).__name__}: {error})") from error

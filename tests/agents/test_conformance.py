@@ -202,7 +202,7 @@ class TestSavedFiles:
         with pytest.raises(FileError, match="damaged, or not a goalward file"):
             agents.load(path)
         WORLD.save(tmp_path / "world.npz")
-        with pytest.raises(FileError, match=r"holds 'goalward-ssp'; it must be 'goalward-agent'"):
+        with pytest.raises(FileError, match=r"has the format 'goalward-ssp'; expected 'goalward-agent'"):
             agents.load(tmp_path / "world.npz")
         with pytest.raises(FileError, match="No such file"):
             agents.load(tmp_path / "nothing.npz")
@@ -213,7 +213,7 @@ class TestSavedFiles:
         header = json.loads(str(content["header"]))
         content["header"] = np.array(json.dumps(header | {"version": 99}))
         np.savez(path, **content)
-        with pytest.raises(FileError, match="version 99 of the format; this goalward reads version 1"):
+        with pytest.raises(FileError, match="format version 99; this goalward reads version 1"):
             agents.load(path)
 
     def test_pickles_are_not_opened(self, path: Path) -> None:

@@ -30,7 +30,7 @@ def test_an_agent_of_one_s_own_in_the_arena(call, tmp_path, monkeypatch) -> None
     assert code == 0
     assert "12 worlds for reporting: gap regret after 1 episodes relative to PSRL-SSP" in out
     assert "3 Mine" in out
-    assert "Mine refuses sparse, 8 actions: the agent cannot be made (my_agent.py, line 8: AttributeError" in out
+    assert "Mine refuses sparse, 8 actions: the agent cannot be created (my_agent.py, line 8: AttributeError" in out
     assert "written: results/arena/arena-Mine.md" in out
     assert (tmp_path / "results/arena/arena-Mine.md").exists()
     assert (tmp_path / "results/arena/arena-Mine-long.csv").exists()

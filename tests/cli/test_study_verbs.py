@@ -108,20 +108,20 @@ def test_list_agents(run):
     assert [line.split()[0] for line in out.splitlines()[1:-2]] == list(goalward.agents.known())
     code, out, _ = run("list", "agents", "psrl")
     assert "prior            None" in out
-    assert "a prior, or None: chosen by the task" in out
+    assert "a prior, or None to let the task choose" in out
 
 
 def test_failures_end_in_exit_code_one_and_a_table(run, write_study):
     write_study("agents.py:Raises", "uniform")
     code, out, _ = run("run", "own.toml", "--workers", "1")
     assert code == 1
-    assert "2 runs failed; what they printed and raised is in results/own/failed" in out
+    assert "2 runs failed; output and errors are in results/own/failed" in out
     assert "grid    Raises     0   ValueError: no idea" in out
     assert "2 of 4 runs are stored" in out
     code, out, _ = run("status", "results/own")
     assert code == 1
-    assert "2 of 4 runs stored   goalward run with --retry-failed tries the 2 that failed again" in out
-    assert "2 runs failed; what they printed and raised is in results/own/failed" in out
+    assert "2 of 4 runs stored   goalward run --retry-failed retries 2 failed runs" in out
+    assert "2 runs failed; output and errors are in results/own/failed" in out
     assert all(f"grid    Raises     {run}   ValueError: no idea   " in out for run in (0, 1))
     code, out, _ = run("status", "results/own", "--format", "json")
     assert [each["run"] for each in json.loads(out)["failures"]] == [0, 1]

@@ -342,7 +342,7 @@ class TestFiles:
 
     def test_an_agent_is_no_policy(self, tmp_path: Path) -> None:
         agents.save(run_of("psrl", episodes=2).agent, tmp_path / "agent.npz")
-        with pytest.raises(FileError, match="it must be 'goalward-policy'"):
+        with pytest.raises(FileError, match="expected 'goalward-policy'"):
             gw.load_policy(tmp_path / "agent.npz")
 
     def test_chains_of_loaded_policies_are_the_same(self, tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ def test_normalize_refuses_to_lose_an_entry(weight: float) -> None:
 
 @pytest.mark.parametrize("normalize", [False, True])
 def test_a_row_of_explicit_zeros_is_no_unavailable_action(normalize: bool) -> None:
-    with pytest.raises(ProbabilityError, match=r"\(state 0, action 1\) sum to 0; leave out what cannot happen"):
+    with pytest.raises(ProbabilityError, match=r"\(state 0, action 1\) sum to 0; leave out the transitions"):
         SSP.from_rows([0, 1, 3], [1, 0, 1], [1.0, 0.0, 0.0], [[1.0, 1.0]], normalize=normalize)
 
 
@@ -267,5 +267,5 @@ def test_names_that_do_not_fit(kind: str, names: Any, message: str) -> None:
 
 
 def test_a_layout_that_does_not_fit() -> None:
-    with pytest.raises(ShapeError, match="the layout places 3 states; the model has 2: give each its cell"):
+    with pytest.raises(ShapeError, match="the layout has cells for 3 states; the model has 2 states"):
         SSP.from_dense(GOOD, COSTS, layout=GridLayout(2, 2, [0, 1, 2], [3]))

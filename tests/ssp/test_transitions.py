@@ -162,7 +162,7 @@ def test_what_a_goal_says_of_itself_is_not_read() -> None:
 
 def test_too_many_pairs_are_refused_before_they_take_memory() -> None:
     table = [(state, f"to {state}", "g", 1.0, 1.0) for state in range(20_000)]
-    with pytest.raises(ShapeError, match="20000 states and 20000 actions, 400000000 pairs; the most is"):
+    with pytest.raises(ShapeError, match="20000 states and 20000 actions, 400000000 pairs; the limit is"):
         SSP.from_transitions(table, goals=["g"])
 
 

@@ -60,15 +60,15 @@ def test_a_file_that_failed_can_be_mended(folder):
         ("x: set = field(default_factory=set)", r"x is set\(\); it must be a finite number"),
         (
             "x: int = field(default_factory=lambda: 1 / 0)",
-            "the agent cannot be made .*own.py, line 6: ZeroDivisionError",
+            "the agent cannot be created .*own.py, line 6: ZeroDivisionError",
         ),
         (
             "def __post_init__(self): raise ValueError('no')",
-            "the agent cannot be made .*own.py, line 6: ValueError: no",
+            "the agent cannot be created .*own.py, line 6: ValueError: no",
         ),
-        ("def __post_init__(self): sys.exit(0)", "the agent cannot be made .*own.py, line 6: SystemExit: 0"),
-        ("def begin(self, task, rng): task.nothing", "the agent cannot be made .*own.py, line 6: AttributeError"),
-        ("def begin(self): pass", "the agent cannot be made .*own.py: TypeError"),
+        ("def __post_init__(self): sys.exit(0)", "the agent cannot be created .*own.py, line 6: SystemExit: 0"),
+        ("def begin(self, task, rng): task.nothing", "the agent cannot be created .*own.py, line 6: AttributeError"),
+        ("def begin(self): pass", "the agent cannot be created .*own.py: TypeError"),
     ],
 )
 def test_mistakes_of_a_class_are_named_with_the_line_of_the_study(folder, write_study, lines, message):

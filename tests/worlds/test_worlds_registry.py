@@ -122,7 +122,7 @@ def test_registration_refuses_what_would_not_work(empty_registry):
     with pytest.raises(ValueError, match="it must end in a version: 'toy-v0'"):
         worlds.register("toy")(make_toy(1))
     worlds.register("toy-v1")(make_toy(1))
-    with pytest.raises(ValueError, match="registered already"):
+    with pytest.raises(ValueError, match="already registered"):
         worlds.register("toy-v1")
     assert worlds.known() == ("toy-v1",)
 
@@ -275,8 +275,8 @@ def test_a_function_in_a_file_returns_a_model_an_environment_or_a_world(tmp_path
         ("told", {"goal": "1.0"}, "told is a world with rules of its own; leave goal out"),
         ("map", {"goal": "1.0"}, "map is a model; leave goal out"),
         ("map", {"settings": ["size=a"]}, "size is 'a'; it must be an integer"),
-        ("wrong", {}, r"the world wrong cannot be made .*own.py, line 15: ZeroDivisionError: division by zero"),
-        ("needs", {}, "the world needs cannot be made .TypeError: needs.. missing 1 required"),
+        ("wrong", {}, r"the world wrong cannot be created .*own.py, line 15: ZeroDivisionError: division by zero"),
+        ("needs", {}, "the world needs cannot be created .TypeError: needs.. missing 1 required"),
         ("number", {}, "number in own.py is not a class or a function"),
         ("mop", {}, "no class or function in own.py is called 'mop'; did you mean 'map'?"),
     ]:

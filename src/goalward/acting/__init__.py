@@ -1,1 +1,1 @@
-"""How an agent and a world meet: tasks, steps, plans, the conditions that end them, and the rollout."""
+"""How agents act in worlds: tasks, plans, stopping conditions, steps and rollouts."""

@@ -11,9 +11,9 @@ A run alternates between planning and acting::
             chunk = stage.follow(plan, ...)          what happened: Steps, and why the plan ended
             agent.observe(chunk.steps)
 
-The time of one plan is an epoch; `goalward.acting.stop_conditions` lists what can end it. There are two kinds of
-stages: a known model is rolled out in compiled code (`goalward.acting.model_world`); environments and tasks with
-continuous states are stepped in Python (`goalward.acting.stepping`).
+An epoch is the time during which one plan is followed; `goalward.acting.stop_conditions` lists what can end it. There
+are two kinds of stages: a known model is rolled out in compiled code (`goalward.acting.model_world`); environments and
+tasks with continuous states are stepped in Python (`goalward.acting.stepping`).
 
 An agent that learns at every step is its own policy. Its only plan is ``Plan(self)``, which lasts for the whole run,
 and it reports the ends of its epochs itself, by the flags that `learn` returns. The stage calls its `act` and `learn`
@@ -54,11 +54,11 @@ class Task(StatesAndActions):
     episodes: int
     """K, the number of episodes of the run."""
     give_up: int | None = None
-    """The action that is known to lead to the start from everywhere, or None."""
+    """The action that is known to lead to the start from every other state, or None."""
     cost_range: tuple[float, float] | None = None
     """The least and the largest cost that can be paid where costs are unknown; None if nothing is known about them."""
     encoding: Encoding | None = None
-    """How observations of an environment become states and actions become what it takes, or None."""
+    """Maps an environment's observations to states and actions to its own actions; None without an environment."""
 
     def __post_init__(self) -> None:
         # Models of the task share its costs, so they must not change. The caller's array stays as it is.
@@ -86,7 +86,7 @@ class Task(StatesAndActions):
         return bool(np.isnan(self.costs).any())
 
     def checked(self) -> Task:
-        """Return the task; raises an error if its costs, range, start or action to give up are wrong."""
+        """Return the task; raises an error if its costs, cost range, start or give-up action are invalid."""
         costs = np.array(self.costs, dtype=np.float64)
         if costs.ndim != 2 or not costs.size:
             raise ShapeError(f"costs has shape {costs.shape}; it must be states by actions")
@@ -100,7 +100,7 @@ class Task(StatesAndActions):
         return replace(self, costs=costs, initial_state=checked_state(self.initial_state, len(costs)))
 
     def is_like(self, other: object) -> bool:
-        """Return whether another task has the same states, actions, costs, start and action to give up."""
+        """Return whether another task has the same states, actions, costs, start and give-up action."""
         return (
             isinstance(other, Task)
             and np.array_equal(self.costs, other.costs, equal_nan=True)
@@ -109,7 +109,7 @@ class Task(StatesAndActions):
         )
 
     def model(self, indptr: Int64s, successors: Int32s, probabilities: Floats, costs: Floats | None = None) -> SSP:
-        """Return the model of this task with the given canonical rows, and costs in place of its own."""
+        """Return a model of this task with the given canonical rows, and with `costs` instead of the task's."""
         costs = self.costs if costs is None else costs
         model = SSP._trusted(indptr, successors, probabilities, costs, self.initial_state)
         model.__dict__["available"] = self.available  # known already, and read by every plan
@@ -139,7 +139,7 @@ class Step(NamedTuple, Generic[X]):
 
 
 class Steps(NamedTuple):
-    """Consecutive steps as columns; after a step that `reached` the goal the next one starts an episode.
+    """Consecutive steps as columns; after a step that `reached` the goal, the next step starts an episode.
 
     `states` and `next_states` are integers ``[n]`` in a table, where the goal is state S, and points ``[n, m]`` in
     continuous tasks; `actions` and `costs` are ``[n]``. The arrays are reused for later steps: copy what you keep.
@@ -174,15 +174,15 @@ class Policy(ABC, Generic[X]):
 
 
 class Plan(NamedTuple):
-    """A policy for a table and what ends it, counted from the start of the plan; by default the end of the run.
+    """A policy for a table and the conditions that end it, counted from its start; by default the run's end.
 
     Every plan makes at least one step, unless no action is available. An online policy has no conditions: it ends its
-    epochs itself. `model` and `values`, which the policy comes from, are kept for inspection after the run.
+    epochs itself. `model` and `values`, from which the policy was computed, are stored for inspection after the run.
     """
 
     policy: NDArray[Any] | Policy[int]  #: actions [S], probabilities [S, A], or a `TabularPolicy`
     stop_after_visits: Int64s | None = None  #: [S, A]: end right after a pair was played this often
-    stop_before_visits: Int64s | None = None  #: [S, A]: end where a pair that was played this often would be next
+    stop_before_visits: Int64s | None = None  #: [S, A]: end before playing a pair that was played this often
     stop_after_goals: int | None = None  #: end when the goal has been reached this often
     stop_after_steps: int | None = None  #: end after this many steps
     stop_when_truncated: bool = False  #: end when the environment truncates an episode
@@ -191,7 +191,7 @@ class Plan(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """What a stage returns: steps, and why the plan ended, a sum of `Ended` flags; 0 if it goes on."""
+    """The steps that a stage made, and why the plan ended: a sum of `Ended` flags, 0 if the plan continues."""
 
     steps: Steps
     ended: int
@@ -212,18 +212,18 @@ class Stage(ABC, Generic[PlanT]):
 
     @abstractmethod
     def follow(self, plan: PlanT, episodes: int, steps: int) -> Chunk:
-        """Follow a plan, begun or new, for at most this many episodes and steps, until it ends or a chunk is full."""
+        """Follow or continue a plan for at most this many episodes and steps, until it ends or a chunk is full."""
 
     @abstractmethod
     def unfinished(self) -> Chunk:
-        """Return the steps before an exception that the environment, or an online policy, raised in `follow`."""
+        """Return the steps made in `follow` before the environment or an online policy raised an exception."""
 
     def position(self) -> dict[str, Any] | None:
-        """Return where the run is, with its plan in progress, as plain data; None if only new episodes can follow."""
+        """Return the state of the run and its plan as plain data; None if a run can only resume with a new episode."""
         return None
 
     def restore(self, position: dict[str, Any], policy: Policy[Any]) -> PlanT | None:
-        """Go to a position, return its plan; `policy` is that of online agents. ValueError if it does not fit."""
+        """Resume at a position and return its plan; online agents need `policy`. ValueError if it does not fit."""
         raise NotImplementedError
 
 
@@ -233,12 +233,12 @@ class World(ABC, Generic[TaskT, PlanT]):
     model: SSP | None = None
     """The true model, against which regret is measured; None if it is not known."""
     graph: SSP | None = None
-    """A model with the true possible transitions, to find runs that may never end; None if it is not known."""
+    """A model with the true set of possible transitions, to detect runs that may never end; None if unknown."""
     continuous: bool = False  # whether its states are points of a box
 
     @abstractmethod
     def task(self, episodes: int, resumed: TaskT | None = None) -> TaskT:
-        """Return what an agent may know; observations keep the numbers they have in the task of a resumed agent."""
+        """Return what an agent may know; observations keep their numbers from the task of a `resumed` agent."""
 
     @abstractmethod
     def stage(self, seed: int, *, limited: bool = False) -> Stage[PlanT]:
@@ -261,11 +261,11 @@ class Agent(ABC, Generic[TaskT, PlanT]):
 
     @abstractmethod
     def plan(self, state: Any) -> PlanT:
-        """Return what to do from this state on; called when the previous plan has ended."""
+        """Return the next plan, starting in `state`; called when the previous plan has ended."""
 
     @abstractmethod
     def observe(self, steps: Steps) -> None:
         """Learn from the `steps` since the last call; always called before the next plan."""
 
     def restart(self) -> None:
-        """Start an episode before the last one reached the goal: it was truncated, or a run is resumed."""
+        """Prepare for a new episode although the last one missed the goal: it was truncated, or a run is resumed."""

@@ -1,17 +1,17 @@
-"""How observations become state numbers, and action numbers what ``env.step`` takes.
+"""Conversion of observations to state numbers, and of action numbers to the actions of ``env.step``.
 
-An encoding is plain data: it travels with the task, so with the agent, the policy and their files, and needs neither
-the environment nor Gymnasium. Observations are numbered in one of two ways.
+An encoding is plain data. It is saved with the task, the agent and the policy, and needs neither the environment nor
+Gymnasium. Observations are numbered in one of two ways.
 
 * **Fixed.** The observations form a finite space: an integer in a range, an array of such integers, or a tuple or dict
-  of these. The components are the digits of the number, the last one counting fastest, as in
-  `numpy.ravel_multi_index`, so the number depends on the space alone.
+  of these. The components are the digits of the number, the last one varying fastest, as in `numpy.ravel_multi_index`,
+  so the number depends on the space alone.
 * **Open-ended.** Any other observation, or ``key(observation)``, must be hashable, and gets the next free number when
   it first appears, up to `max_states`. Keys are numbers, texts, bytes, None, and tuples of them.
 
 A finite space is described by a dict: ``{"kind": "discrete", "n": 4, "start": 0}``, ``{"kind": "array", "n": [5, 5],
 "start": [0, 0], "shape": [2]}``, ``{"kind": "tuple", "parts": [...]}``, ``{"kind": "dict", "parts": [["row", ...]]}``.
-`goalward.environments.spaces` reads it from a Gymnasium space.
+`goalward.environments.spaces` makes it from a Gymnasium space.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import numpy as np
 from goalward.errors import StateError
 
 MAX_STATES = 1000
-"""How many open-ended observations are numbered by default."""
+"""The default largest number of states of an open-ended numbering."""
 LONGEST_NAME = 40
 Space = dict[str, Any]
 Reader = Callable[[Any], int]
@@ -42,14 +42,14 @@ class Encoding:
     observations, actions
         Finite spaces, described as above; without `observations` the numbering is open-ended.
     max_states, key, keys
-        Of an open-ended numbering: how many states there may be, what identifies an observation, by default itself,
-        and the keys numbered so far.
+        For open-ended numberings: the largest number of states, a function that returns the key of an observation (by
+        default the observation itself), and the keys numbered so far.
     needs_key
-        Whether the keys came from a function, which no file holds: `key` then has to be passed again.
+        Whether a function made the keys. Files cannot store a function, so `key` must be passed again.
     give_up
         Whether the action after the last one gives up.
     action_names
-        The names of the actions without giving up.
+        The names of the actions, except giving up.
 
     Examples
     --------
@@ -93,7 +93,7 @@ class Encoding:
         return reader(self.observations)
 
     def state(self, observation: Any) -> int:
-        """Return the number of an observation; raises StateError if it cannot have one."""
+        """Return the number of an observation; raises StateError if it cannot be numbered."""
         if self.observations is None:
             return self.open_state(observation)
         try:
@@ -101,8 +101,8 @@ class Encoding:
         except (TypeError, ValueError, KeyError, IndexError, OverflowError):
             raise StateError(
                 f"the environment returned the observation {brief(observation)}; it must be"
-                f" {description(self.observations)}: correct observation_space, or pass key=function to number what"
-                " appears"
+                f" {description(self.observations)}: correct observation_space, or pass key=function to number"
+                " observations as they appear"
             ) from None
 
     def action(self, number: int) -> Any:
@@ -128,7 +128,7 @@ class Encoding:
         return text_of(self.action(number)) if self.action_names is None else self.action_names[number]
 
     def find(self, observation: Any) -> int | None:
-        """Return the number of an observation, None if an open-ended numbering does not hold it yet."""
+        """Return the number of an observation, None if an open-ended numbering does not contain it yet."""
         if self.observations is not None:
             return self.state(observation)
         return self.numbers.get(self.key_of(observation))
@@ -149,15 +149,15 @@ class Encoding:
                 key = plain(key)
             except (ValueError, SyntaxError):
                 raise StateError(
-                    f"the environment returned {brief(key)}; states are told apart by numbers, texts, bytes, None, and"
-                    " tuples of them: pass a function that makes such a key, as in key=lambda observation:"
+                    f"the environment returned {brief(key)}; keys of states must be numbers, strings, bytes, None or"
+                    " tuples of these: pass a function that makes such a key, as in key=lambda observation:"
                     " str(observation)"
                 ) from None
             self.numbers[key] = number
         return number
 
     def key_of(self, observation: Any) -> Hashable:
-        """Return what identifies an observation; raises StateError if that is not hashable."""
+        """Return the key that identifies an observation; raises StateError if it is not hashable."""
         if self.key is None and self.needs_key:
             raise StateError("the states were numbered by a function; pass it again as key=function")
         key = observation if self.key is None else self.key(observation)
@@ -258,7 +258,7 @@ def integer_reader(n: int, start: int) -> Reader:
 
 
 def value_of(space: Space, number: int) -> Any:
-    """Return the value with a given number."""
+    """Return the value of a finite space with a given number."""
     if space["kind"] == "discrete":
         return number + space["start"]
     if space["kind"] == "array":
@@ -309,7 +309,7 @@ def hashable_form(value: Any, name: str = "observation") -> str:
 
 
 def plain(key: Hashable) -> Hashable:
-    """Return a key made of Python's own types; raises ValueError or SyntaxError if a file cannot hold it."""
+    """Return a key made of Python's own types; raises ValueError or SyntaxError if it cannot be stored in a file."""
     value: Any = key.item() if isinstance(key, np.generic) else key
     value = tuple(map(plain, value)) if isinstance(value, tuple) else value
     if literal_eval(repr(value)) != value:

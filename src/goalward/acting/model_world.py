@@ -1,17 +1,17 @@
 """A known model as a world: drawing successors, and following plans in compiled code.
 
-A row of the model is read as the distribution proportional to its entries. With a uniform number u in [0, 1) the
-successor is the first one whose cumulative entries exceed u times the sum of the row: a binary search, so the cost of a
-step does not grow with the number of states.
+A row of the model stands for the distribution proportional to its entries. For a uniform number u in [0, 1), the
+successor is the first one whose cumulative entry exceeds u times the sum of the row. Binary search finds it, so the
+time of a step depends only on the logarithm of the row's length.
 
-One kernel, `follow`, follows a table until a condition holds (`goalward.acting.stop_conditions`) or a block of uniform
-numbers is used up. Then Python passes the steps to the agent and draws the next block. Every step takes the next number
-of the environment's stream, every random action the next one of the acting stream, so neither the size of a block nor
-the plans of an agent shift the random numbers of a run. Online policies bring a kernel of their own, built from
-`has_room` and `take_step`.
+The kernel `follow` follows a tabular policy until a condition holds (`goalward.acting.stop_conditions`) or a block of
+uniform numbers is used up. Then Python passes the steps to the agent and draws the next block. Every step takes the
+next number of the environment stream, and every random action takes the next number of the acting stream. So the random
+numbers of a run depend neither on the size of a block nor on the agent's plans. Online policies have their own kernels,
+built from `has_room` and `take_step`.
 
-A `ModelWorld` can hide the costs from the agent, and make what is paid random with the model's costs as its mean. Then
-every step takes the next number of one more stream.
+A `ModelWorld` can hide the costs from the agent, and can make the costs random with the model's costs as means. With
+random costs, every step takes the next number of a third stream.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ BLOCK = 8192
 EPISODES = int(Ended.EPISODES)
 UNAVAILABLE = -1
 CONDITIONS = tuple(name for name in Plan._fields if name.startswith("stop_"))  # what ends a plan
-# A table has actions [S] or cumulative probabilities [S, A]; the other array is empty.
+# A tabular policy has actions [S] or cumulative probabilities [S, A]; the other array is empty.
 NO_ACTIONS, NO_CHANCES = np.empty(0, dtype=np.int64), np.empty((0, 0))
 NO_NOISE = np.empty(0)
-# Indices into the cursor of a walk: the state, the episodes left, the steps done and allowed, the numbers used of
-# `luck` and of `choices`, the epochs ended, and why the plan ended.
+# Indices into the cursor of a walk: the state, the episodes left, the steps done and allowed, how many numbers of
+# `luck` and of `choices` are used, the epochs ended, and why the plan ended.
 STATE, EPISODES_LEFT, DONE, ROOM, USED, CHOSEN, EPOCHS, ENDED = range(8)
 
 
@@ -57,7 +57,7 @@ class Dynamics(NamedTuple):
 
 
 def dynamics(ssp: SSP) -> Dynamics:
-    """Return a model in the form from which steps are drawn."""
+    """Return a model with cumulative probabilities, from which successors are drawn."""
     cumulative = np.empty(len(ssp.probabilities))
     cumulate(ssp.indptr, ssp.probabilities, cumulative)
     cumulative.flags.writeable = False
@@ -120,7 +120,7 @@ class Uniforms:
         return BLOCK * (self.blocks - 1) + self.used
 
     def skip(self, numbers: int) -> None:
-        """Use some numbers of a stream that is at its start."""
+        """Skip the first `numbers` numbers of the stream."""
         self.blocks, used = divmod(numbers, BLOCK)
         self.rng.bit_generator.advance(BLOCK * self.blocks)  # type: ignore[attr-defined]
         if used:
@@ -137,8 +137,8 @@ class Uniforms:
 class Walk(NamedTuple):
     """The working memory of one call of a rollout: random numbers, the columns that it writes, and the cursor.
 
-    The next number of `luck` is for a successor, the next one of `choices` for a random action. If costs are random,
-    `noise` has a number for each one of `luck`, and `noise_form` says how `draw_cost` uses it.
+    The numbers of `luck` decide successors, those of `choices` decide random actions. If costs are random, `noise` has
+    a number for each number of `luck`, and `noise_form` says how `draw_cost` uses it.
     """
 
     luck: Floats
@@ -163,7 +163,7 @@ def has_room(cursor: Int64s) -> bool:
 
 @kernel
 def take_step(model: Dynamics, walk: Walk, action: int) -> int:
-    """Play an available action where the cursor is and record the step; return the successor."""
+    """Play an available action in the cursor's state, record the step and return the successor."""
     cursor = walk.cursor
     i = cursor[DONE]
     state = cursor[STATE]
@@ -177,7 +177,7 @@ def take_step(model: Dynamics, walk: Walk, action: int) -> int:
     walk.next_states[i] = draw_successor(
         model.indptr, model.successors, model.cumulative, state * A + action, walk.luck[cursor[USED]]
     )
-    # Read back, it is a 64-bit integer like all states that the other kernels see: one specialisation of each.
+    # Read back as a 64-bit integer, like all states in other kernels, so that each kernel is compiled once.
     successor = walk.next_states[i]
     walk.reached[i] = successor == S
     cursor[DONE] = i + 1
@@ -216,7 +216,7 @@ def end_epoch(walk: Walk, flags: int) -> None:
 
 
 class TabularPolicy(Policy[int]):
-    """A policy for a table with a rollout: `act` and `learn` at every step of a known model, possibly compiled."""
+    """A policy for a table, with a rollout that acts and learns in a known model; subclasses may compile it."""
 
     @property
     def has_kernel(self) -> bool:
@@ -224,7 +224,7 @@ class TabularPolicy(Policy[int]):
         return True
 
     def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
-        """Act and learn while `has_room(walk.cursor)`, until a condition in `stop` holds; online policies have none."""
+        """Act and learn while `has_room(walk.cursor)`, until a condition in `stop` holds, if there are any."""
         S, A = model.costs.shape
         cursor = walk.cursor
 
@@ -256,7 +256,7 @@ def unavailable(state: int, action: int) -> PolicyError:
 
 
 class TablePolicy(TabularPolicy):
-    """Actions ``[S]`` or probabilities ``[S, A]``, checked."""
+    """A checked policy for a table: actions ``[S]`` or probabilities ``[S, A]``."""
 
     def __init__(self, table: NDArray[Any], S: int, A: int):
         table = np.asarray(table)
@@ -287,7 +287,7 @@ class TablePolicy(TabularPolicy):
 
 
 def policy_of(plan: Plan, S: int, A: int) -> Policy[int]:
-    """Return the policy of a plan as an object."""
+    """Return the policy of a plan as a `Policy`."""
     if not isinstance(plan, Plan):
         raise PolicyError(f"the agent planned {plan!r:.60}; plan() must return a Plan, such as Plan(policy)")
     return plan.policy if isinstance(plan.policy, Policy) else TablePolicy(plan.policy, S, A)
@@ -301,9 +301,9 @@ def follow(
     luck: Floats, noise: Floats, noise_form: Floats, choices: Floats,
     states: Int64s, actions: Int64s, paid: Floats, next_states: Int64s, reached: Bools, cursor: Int64s,
 ) -> None:  # fmt: skip
-    """Follow a table until a condition holds, there is no room for steps or a block is used up.
+    """Follow a tabular policy until a condition holds, there is no room for steps or a block is used up.
 
-    Local variables instead of `take_step`, which takes tuples of arrays: 17 instead of 98 ns a step.
+    Uses local variables instead of `take_step`, which takes tuples of arrays: 17 instead of 98 ns a step.
     """
     S, A = costs.shape
     state, episodes, i, used, chosen = cursor[STATE], cursor[EPISODES_LEFT], cursor[DONE], cursor[USED], cursor[CHOSEN]
@@ -389,7 +389,7 @@ class ModelStage(Stage[Plan]):
     def unfinished(self) -> Chunk:
         _, _, done, _, self.luck.used, self.choices.used, epochs, ended = self.cursor.tolist()
         if ended:
-            self.plan = None  # the agent may plan the same again
+            self.plan = None  # the agent may return the same plan again
         return Chunk(self.record.part(0, done), ended, self.walk.epoch_ends[:epochs], self.walk.epoch_flags[:epochs])
 
     def begin(self, plan: Plan) -> None:
@@ -416,11 +416,11 @@ class ModelStage(Stage[Plan]):
         return where | {"plan": plan, "visits": self.stop.visits, "counters": self.stop.counters}
 
     def restore(self, position: dict[str, Any], policy: Policy[int]) -> Plan | None:
-        """Go to a position at the start of a run; return its plan, which has no model and no values."""
+        """Resume at a position, in a new stage; return its plan, which has no model and no values."""
         if not 0 <= position["state"] < self.shape[0]:
             raise ValueError(f"there is no state {position['state']}")
         if not np.array_equal(position["noise"], self.walk.noise_form):
-            raise ValueError("its costs were random in another way")
+            raise ValueError("its costs were random with another distribution")
         self.cursor[STATE] = position["state"]
         self.luck.skip(position["luck"])
         self.choices.skip(position["choices"])
@@ -443,13 +443,13 @@ class ModelWorld(World[Task, Plan]):
     ssp
         The model.
     costs
-        Whether the agent knows the costs, or they are hidden. What giving up costs is always known.
+        Whether the agent knows the costs, or they are hidden. The cost of giving up is always known.
     noise
-        What is paid for hidden costs: the cost of the model if None, or a random cost with this mean. "bernoulli" pays
-        the least or the largest cost of the range, by default 0 and the largest cost of the model; "uniform" pays
+        How hidden costs are paid: None pays the cost of the model, the others a random cost with this mean. "bernoulli"
+        pays the least or the largest cost of the range, by default 0 and the largest cost of the model; "uniform" pays
         between 0 and twice the mean. Noise hides the costs.
     cost_range
-        The range of what is paid, which the agent is told; if None, it relies on what it has seen.
+        The range of the costs paid, which the agent knows; if None, the agent uses the range that it has seen.
 
     Examples
     --------

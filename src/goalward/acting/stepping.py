@@ -1,8 +1,8 @@
 """The stepping loop: plans are followed step by step, in environments and in tasks with continuous states.
 
-A plan means here exactly what it means in `goalward.acting.model_world`. An environment that draws one uniform number
-for each step, from the generator that its seed makes, and takes the successor as `draw_successor` does, gives the same
-trajectory bit for bit.
+A plan has exactly the same meaning as in `goalward.acting.model_world`. An environment gives the same trajectory as a
+model, bit for bit, if it draws one uniform number for each step from the generator of its seed, and chooses the
+successor as `draw_successor` does.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Simulator(Protocol[X]):
 class SteppingStage(Stage[PlanT], Generic[X, PlanT]):
     """A simulator in which plans are followed.
 
-    `simulate` starts it, with all its random draws from an integer seed. `read` returns the policy and the conditions
-    of a plan.
+    `simulate` starts the simulator from an integer seed, which decides all its random draws. `read` returns the policy
+    and the conditions of a plan.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class SteppingStage(Stage[PlanT], Generic[X, PlanT]):
         self.plan: PlanT | None = None
         self.over = False  # whether an episode has ended; the reset waits until somebody needs the next state
         self.columns: tuple[list[Any], ...] = ([], [], [], [], [])  # of the steps so far
-        self.epochs: tuple[list[int], list[int]] = ([], [])  # after how many of them epochs ended, and why
+        self.epochs: tuple[list[int], list[int]] = ([], [])  # after how many steps epochs ended, and why
 
     @property
     def state(self) -> X:
@@ -100,14 +100,14 @@ class SteppingStage(Stage[PlanT], Generic[X, PlanT]):
             if epoch_ended:
                 epoch_ends.append(len(actions))
                 epoch_flags.append(epoch_ended + ended)
-            if received():  # the run is to stop, and the next steps may take long
+            if received():  # a stop was requested, and the next steps may take long
                 break
         if ended:
-            self.plan = None  # the agent may plan the same again
+            self.plan = None  # the agent may return the same plan again
         return self.unfinished(ended)
 
     def unfinished(self, ended: int = 0) -> Chunk:
-        complete = len(self.columns[-1])  # an interrupt may come between the entries of one step
+        complete = len(self.columns[-1])  # an interrupt may leave the last step incomplete
         one = np.asarray(self.simulator.state)
         types: tuple[Any, ...] = (one.dtype, np.int64, np.float64, one.dtype, np.bool_)
         columns = [np.array(column[:complete], dtype=kind) for column, kind in zip(self.columns, types, strict=True)]

@@ -1,8 +1,7 @@
-"""What ends a plan: every condition, declared once and used by the compiled rollout and by the stepping loop.
+"""The conditions that end a plan, declared once for the compiled rollout and the stepping loop.
 
-A new condition is a flag of `Ended`, a field of `Plan` whose name starts with ``stop_``, a line in the kernels below if
-known models have to test it too, or in `TableStop` if only environments do, and its name for people in
-`goalward.figures.styles.CAUSES`.
+A new condition needs a flag in `Ended`, a field of `Plan` whose name starts with ``stop_``, and a readable name in
+`goalward.figures.styles.CAUSES`. It is tested in the kernels below, or in `TableStop` if it concerns only environments.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ X = TypeVar("X")
 
 
 class Ended(IntFlag):
-    """What ended a plan; several conditions can hold at once.
+    """Why a plan ended; several conditions can hold at once.
 
     Visits, goals and steps are counted from the start of the plan. BEFORE_VISITS is tested before each step except the
     first, the others after a step from s by a to s'. EPISODES, MAX_STEPS, STOPPED and DEAD_END also end the run.
@@ -56,7 +55,7 @@ GOALS_LEFT, MOST_STEPS, STEPS_TAKEN = range(3)
 
 
 class Stop(Generic[X]):
-    """The conditions of a plan, as the stepping loop asks for them; by default it never ends."""
+    """The conditions of a plan, as the stepping loop tests them; by default a plan never ends."""
 
     def before(self, state: X, action: int) -> int:
         """Return flags if the plan ends before this step."""
@@ -68,7 +67,7 @@ class Stop(Generic[X]):
 
 
 class TableStop(Stop[int]):
-    """The conditions of one plan for a table, and its counts so far; made once for each plan."""
+    """The conditions of one plan for a table, and its counts so far; created once for each plan."""
 
     def __init__(self, plan: Plan, shape: tuple[int, int]):
         self.after_visits = visit_limits(plan.stop_after_visits, shape)
@@ -120,7 +119,7 @@ def no_limits(shape: tuple[int, int]) -> Int64s:
 
 
 def visit_limits(limits: Int64s | None, shape: tuple[int, int]) -> Int64s:
-    """Return a table of visit limits, checked; without limits, one that is never reached."""
+    """Return a checked table of visit limits; None gives limits that are never reached."""
     if limits is None:
         return no_limits(shape)
     table = np.asarray(limits)

@@ -1,7 +1,7 @@
 """What every model must satisfy, and the canonical form of its arrays.
 
-Messages name the state, the action and the value. A reader of files passes `row_name`, so that they name what the file
-calls them.
+Messages name the state, the action and the value. Readers of files pass `row_name`, so that messages use the names in
+the file.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def number_array(name: str, values: ArrayLike, *, integer: bool = False) -> NDAr
 
 
 def pair_name(actions: int) -> Callable[[int], str]:
-    """Return a function that names the pair of a row."""
+    """Return a function that names the state-action pair of a row."""
     return lambda row: f"(state {row // actions}, action {row % actions})"
 
 
@@ -112,7 +112,7 @@ def canonical_rows(
     normalize: bool = False,
     row_name: Callable[[int], str] | None = None,
 ) -> ModelArrays:
-    """Check compressed rows and bring them into the one form: sorted successors, each once, no zeros."""
+    """Return checked rows in canonical form: sorted successors, each listed once, and no zero probabilities."""
     cost_table = number_array("costs", costs)
     if cost_table.ndim != 2 or 0 in cost_table.shape:
         raise ShapeError(
@@ -138,22 +138,22 @@ def canonical_rows(
         matrix = sparse.csr_array((weights, targets, pointers), shape=(S * A, S + 1), copy=True)
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
-        # The action of a row that loses all its entries with its zeros would silently become unavailable.
+        # An action whose probabilities are all zero would silently become unavailable.
         lost = np.flatnonzero((np.diff(pointers) > 0) & (np.diff(matrix.indptr) == 0))
         if len(lost):
             raise ProbabilityError(
-                f"the probabilities of {name(int(lost[0]))} sum to 0; leave out what cannot happen ({len(lost)} such"
-                " rows)"
+                f"the probabilities of {name(int(lost[0]))} sum to 0; leave out the transitions of an action"
+                f" that is not available ({len(lost)} such rows)"
             )
         pointers, targets, weights = matrix.indptr, matrix.indices, matrix.data
-    if row_name is None:  # the arrays may be the caller's, who could change them
+    if row_name is None:  # the caller could change its arrays later
         pointers, targets, weights = pointers.copy(), targets.copy(), weights.copy()
     pointers = pointers.astype(np.int64, copy=False)
     weights = checked_sums(pointers, weights, name, normalize)
     check_least(pointers, weights, name, " once rescaled" if normalize else "")
     available = (pointers[1:] > pointers[:-1]).reshape(S, A)
     if not available.any():
-        raise ModelError("no action is available in any state; give at least one row its successors")
+        raise ModelError("no action is available in any state; give at least one row some successors")
     targets = targets.astype(np.int32, copy=False)
     return ModelArrays(pointers, targets, weights, checked_costs(cost_table, available, name))
 
@@ -176,7 +176,7 @@ def row_of(indptr: NDArray[Any], entry: int) -> int:
 
 
 def check_probabilities(probabilities: Floats, name: Callable[[int], str]) -> None:
-    """Raise ProbabilityError unless all lie in [0, 1]; `name` names the entries."""
+    """Raise ProbabilityError unless all probabilities lie in [0, 1]; `name` names an entry."""
     if len(probabilities) and not (probabilities.min() >= 0.0 and probabilities.max() <= 1.0 + ROW_SUM_TOLERANCE):
         entry = int(np.argmax(~((probabilities >= 0.0) & (probabilities <= 1.0 + ROW_SUM_TOLERANCE))))
         raise ProbabilityError(f"{name(entry)} has probability {probabilities[entry]:g}; probabilities lie in [0, 1]")
@@ -203,7 +203,7 @@ def is_canonical(indptr: NDArray[Any], successors: NDArray[Any], probabilities: 
 
 
 def checked_sums(indptr: Int64s, probabilities: Floats, row_name: Callable[[int], str], normalize: bool) -> Floats:
-    """Check that the rows of available actions sum to one; with `normalize`, rescale them."""
+    """Return the probabilities, checked to sum to one in each row; with `normalize`, they are rescaled."""
     filled = np.flatnonzero(indptr[1:] > indptr[:-1])  # np.diff would take eight times the memory
     if not len(filled):
         return probabilities
@@ -234,7 +234,7 @@ def checked_names(kind: str, names: Iterable[str] | None, count: int) -> tuple[s
 
 
 def checked_give_up(rows: ModelArrays, initial_state: int, give_up: object) -> int | None:
-    """Return the action that gives up; raise ShapeError unless it is the last and leads to the start from elsewhere."""
+    """Return the give-up action; raise ShapeError unless it is the last one and leads to the start from elsewhere."""
     if give_up is None:
         return None
     S, A = len(rows.costs), int(rows.costs.shape[1])

@@ -1,11 +1,10 @@
 """Graph analysis: dead ends, zero-cost loops, reachability, strong components.
 
 Definitions
-    A state is *sure* if some policy reaches the goal from it with probability one. The others are dead ends, and their
-    value is infinity. Of these, *maybe* are those from which some policy reaches the goal with positive probability,
-    which is to say from which some path leads there; *never* are the rest. A policy is proper if it reaches the goal
-    with probability one from every state. A model is proper if it has a proper policy, which is to say if it has no
-    dead ends.
+    A state is *sure* if some policy reaches the goal from it with probability one. The other states are dead ends, and
+    their value is infinity. A dead end is *maybe* if some policy reaches the goal from it with positive probability,
+    that is, if some path leads there; otherwise it is *never*. A policy is proper if it reaches the goal with
+    probability one from every state. A model is proper if it has a proper policy, that is, if it has no dead ends.
 
     The sure states are a greatest fixed point. Start with all states and all rows. Drop every row that may leave the
     set, then every state that has no path to the goal inside it. Repeat until nothing is dropped.
@@ -13,7 +12,7 @@ Definitions
     A zero-cost loop is an end component whose rows all cost nothing: a strongly connected set of states, each with at
     least one row that never leaves the set. A policy may stay there forever for free, so Bellman's equation alone does
     not determine the values. Maximal end components are found by dropping rows that leave their strong component until
-    none does.
+    no row leaves it.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ class Structure(ShownAsFacts):
     never
         States from which the goal cannot be reached at all.
     zero_cost_loops
-        Sets of states in which one can stay forever at no cost (maximal end components of zero-cost rows).
+        Sets of states in which a policy can stay forever at no cost (maximal end components of zero-cost rows).
     unreachable
         States that cannot be reached from the initial state.
     reaches_goal
@@ -76,7 +75,7 @@ class Structure(ShownAsFacts):
 
 
 def structure(ssp: SSP) -> Structure:
-    """Find the dead ends of `ssp`, its zero-cost loops and the states that cannot be reached from its start."""
+    """Return the dead ends of `ssp`, its zero-cost loops and the states that cannot be reached from its start."""
     check_model(ssp)
     distance, _, _ = sure_states(ssp, ssp.available)
     component, count = zero_cost_components(ssp, ssp.available)
@@ -117,9 +116,9 @@ def sure_states(ssp: SSP, rows: Bools, predecessors: Predecessors | None = None)
 
 
 def zero_cost_components(ssp: SSP, rows: Bools) -> tuple[Int32s, int]:
-    """Return the maximal end component of each state among the given rows that cost nothing, or -1, and their count.
+    """Return each state's maximal end component among the zero-cost `rows` (-1 for none), and their number.
 
-    Components are numbered by their first states.
+    Components are numbered in the order of their first states.
     """
     costless = rows.reshape(-1) & (ssp.costs.reshape(-1) == 0.0)
     loop = np.full(ssp.states, -1, dtype=np.int32)
@@ -146,10 +145,10 @@ def find_end_components(
     component: Int32s,
     loop: Int32s,
 ) -> int:
-    """Shrink `rows` to those inside end components; write the component of each state; return how many there are.
+    """Shrink `rows` to the rows inside end components, write each state's to `loop`, return how many there are.
 
-    `component` has strong components of a graph that has these rows. Returns INTERRUPTED on Ctrl-C; the rows that
-    `rows` has lost by then would be lost anyway.
+    `component` has the strong components of a graph that contains these rows. Returns INTERRUPTED on Ctrl-C; the rows
+    dropped by then would be dropped anyway.
     """
     states = component.size
     actions = rows.size // states
@@ -167,7 +166,7 @@ def find_end_components(
             size[component[state]] += 1
         lost = 0 * states  # a literal would compile drop_rows_into twice
         for state in range(states):
-            if not alive[state] and size[component[state]] > 1:  # no row that is left leads to the others
+            if not alive[state] and size[component[state]] > 1:  # no row leads to a state alone in its component
                 queue[lost] = state
                 lost += 1
         if drop_rows_into(indptr, successors, actions, rows, predecessors, alive, queue, lost) == INTERRUPTED:
@@ -221,7 +220,7 @@ def can_reach_goal(ssp: SSP) -> Bools:
 
 
 def state_graph(ssp: SSP) -> sparse.csr_array:
-    """Return the graph of the states and the goal: an entry for every step that some action may take."""
+    """Return the graph of the states and the goal, with an entry for every possible transition."""
     from scipy import sparse
 
     # The entries of a state are adjacent; repeated entries are one edge.
@@ -230,7 +229,7 @@ def state_graph(ssp: SSP) -> sparse.csr_array:
 
 
 def reached_from(graph: sparse.csr_array, start: int) -> Bools:
-    """Return which states, without the goal, a path from the start reaches."""
+    """Return which states can be reached from `start`; the goal, the last state, is left out."""
     from scipy.sparse import csgraph
 
     reached = np.zeros(graph.shape[0], dtype=np.bool_)
@@ -250,7 +249,7 @@ def leads_to(indptr: Int64s, successors: Int32s, usable: Bools, actions: int, st
 
 
 class Predecessors(NamedTuple):
-    """The predecessors of each state y, the goal included: ``state[start[y] : start[y + 1]]``, some more than once."""
+    """The predecessors of each state y, goal included: ``state[start[y] : start[y + 1]]``, with repetitions."""
 
     start: UInt32s
     state: Int32s
@@ -261,7 +260,7 @@ ALL_ENTRIES = np.empty(0, dtype=np.bool_)
 
 @kernel
 def list_predecessors(first: UInt32s, successors: Int32s, entries: Bools) -> Predecessors:
-    """Return the predecessors of each state along some entries; along all if the mask is empty."""
+    """Return the predecessors of each state along the masked entries; along all entries if the mask is empty."""
     states = first.size - 1
     start = np.zeros(states + 2, dtype=np.uint32)
     for entry in range(successors.size):
@@ -274,7 +273,7 @@ def list_predecessors(first: UInt32s, successors: Int32s, entries: Bools) -> Pre
     start[states + 1] = total
     state_of = np.empty(total, dtype=np.int32)
     for state in range(states - 1, -1, -1):
-        # From the last to the first, so that each start is moved back from the end to where it belongs.
+        # Backwards, so that each start moves from the end of its range to the beginning.
         for entry in range(first[state], first[state + 1]):
             if entries.size == 0 or entries[entry]:
                 successor = uint32(successors[entry])
@@ -294,9 +293,10 @@ def drop_rows_into(
     queue: Int32s,
     count: int,
 ) -> int:
-    """Drop rows that may lead to the first `count` states of `queue`, and to states that thereby lose their last row.
+    """Drop rows that may lead to the first `count` states of `queue`, or to states that lose their last row.
 
-    The latter are no longer `alive` and join the queue. Returns the length of the queue, or INTERRUPTED on Ctrl-C.
+    States that lose their last row are no longer `alive` and join the queue. Returns the length of the queue, or
+    INTERRUPTED on Ctrl-C.
     """
     head = 0
     while head < count:
@@ -334,10 +334,10 @@ def find_sure_states(
     distance: Int32s,
     order: Int32s,
 ) -> int:
-    """Compute the greatest fixed point: shrink `usable`, fill `distance` and `order`, return how many are sure.
+    """Find the sure states, a greatest fixed point: shrink `usable`, fill `distance` and `order`, return their number.
 
-    `exact` says that the predecessors are those along the usable rows, and not along more. Returns INTERRUPTED on
-    Ctrl-C; the rows that `usable` has lost by then would be lost anyway.
+    `exact` says that the predecessors are those along the usable rows only. Returns INTERRUPTED on Ctrl-C; the rows
+    dropped by then would be dropped anyway.
     """
     states = distance.size
     alive = np.empty(states, dtype=np.bool_)
@@ -390,7 +390,7 @@ def find_sure_states(
 
 @kernel
 def number_components(first: UInt32s, successors: Int32s, entries: Bools, component: Int32s) -> int:
-    """Give numbers to the strong components along some entries, each after those that its transitions lead to.
+    """Assign numbers to the strong components along some entries; no transition leads to a higher number.
 
     Returns how many there are, or INTERRUPTED on Ctrl-C.
 
@@ -434,7 +434,7 @@ def number_components(first: UInt32s, successors: Int32s, entries: Bools, compon
                     lowest = min(link, lowest)
                 entry += ONE
             low[state] = lowest
-            if link == 0:  # this entry is looked at again when its state is done
+            if link == 0:  # this entry is read again when its successor is done
                 position[depth] = entry
                 depth += 1
                 path[depth] = successors[entry]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 DIRECTIONS = ("left", "right", "up", "down")
 MOVES = ((0, -1), (0, 1), (-1, 0), (1, 0))
-"""The rows down and the columns to the right that each direction goes."""
+"""How many rows down and columns to the right each direction leads."""
 WALL = -1
 
 
@@ -35,12 +35,12 @@ class GridLayout:
     goals
         The cells that are goals.
     ground
-        The character of each cell on the map that the grid was read from, row by row; None if there was none.
+        The character of each cell on the map that the grid was read from, row by row; None without a map.
     wind
         How many cells the wind of each column carries upwards; None if there is no wind.
     floors
-        The names of floors of equal size, which lie below each other; None if the grid is one floor. In Taxi each floor
-        is the same map with another place or destination of the passenger.
+        The names of the floors, equal parts of the grid that lie below each other; None if the grid is one floor. In
+        Taxi, each floor is the same map with another location or destination of the passenger.
     """
 
     rows: int
@@ -72,11 +72,11 @@ class GridLayout:
             arrays[name] = array.astype(np.int32)
             arrays[name].flags.writeable = False
         if ground is not None and not (isinstance(ground, str) and len(ground) == size):
-            raise ShapeError(f"ground is {ground!r:.40}; it must be a text with a character for each cell")
+            raise ShapeError(f"ground is {ground!r:.40}; it must be a string with one character for each cell")
         if wind is not None and not (len(wind) == int(columns) and all(type(force) is int for force in wind)):
             raise ShapeError(f"wind is {wind!r:.40}; it must be an integer for each column")
         if floors is not None and (not floors or rows % len(floors)):
-            raise ShapeError(f"{len(floors)} floors in a grid of {rows} rows; all floors must have as many rows")
+            raise ShapeError(f"{len(floors)} floors in a grid of {rows} rows; all floors must be equally high")
         wind, floors = (None if values is None else tuple(values) for values in (wind, floors))
         self.__dict__.update(rows=int(rows), columns=int(columns), **arrays, wind=wind, floors=floors)
 
@@ -95,7 +95,7 @@ class GridLayout:
 
 
 def state_label(ssp: SSP, state: int) -> str:
-    """Return the name of a state; if that is only a number, its position on the grid, if there is one."""
+    """Return the name of a state; on a grid, its position if the name is only a number."""
     layout, name = ssp.layout, ssp.state_name(state)
     if layout is None or not name.isdecimal() or state >= ssp.states:
         return name
@@ -109,8 +109,8 @@ def state_label(ssp: SSP, state: int) -> str:
 def neighbours(number: Int32s, cells: NDArray[np.intp], wind: Sequence[int] | None = None) -> Int32s:
     """Return ``reached[cell, direction]``, the state in which a step from the cell ends; directions as in `DIRECTIONS`.
 
-    `number` has the state of each cell: its number, that of the goal, or `WALL`. Wind adds to the vertical part of a
-    step: the walker moves sideways first, then up or down until a wall or the edge.
+    `number` has the state number of each cell, the number of the goal, or `WALL`. Wind adds to the vertical part of a
+    step: a step leads sideways first, then up or down until a wall or the edge stops it.
     """
     columns = number.shape[1]
     row, column = np.divmod(cells, columns)

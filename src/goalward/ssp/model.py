@@ -1,30 +1,29 @@
 """The stochastic shortest path problem (SSP).
 
 Definition
-    S non-goal states 0..S-1, a goal g = S, A actions, costs c(s, a) >= 0 and a kernel p(s' | s, a) on S ∪ {g}. From
-    `initial_state` an agent pays c(s, a) for every action until it arrives at the goal, where nothing more happens.
+    S non-goal states 0..S-1, a goal g = S, A actions, costs c(s, a) >= 0 and a kernel p(s' | s, a) on S ∪ {g}. Starting
+    in `initial_state`, an agent pays c(s, a) for every action until it reaches the goal, where the episode ends.
 
 Representation
     The kernel is stored in compressed rows. Row r = s * A + a holds the successors of (s, a) in increasing order, each
     once, with positive probabilities: `successors[indptr[r]:indptr[r + 1]]` and `probabilities[...]` likewise. A row
     without successors is an action that is not available in s; its cost is stored as infinity.
 
-    A row whose entries sum to 1 within 1e-9 is accepted as it is and read as the distribution proportional to its
-    entries, which makes every statement about the model exact.
+    A row whose entries sum to 1 within 1e-9 is accepted unchanged. It stands for the distribution proportional to its
+    entries, so every statement about the model is exact.
 
-Equality, `hash` and `digest` compare this mathematical content and `give_up`, which agents know; names and layout are
-labels and do not take part.
+Equality, `hash` and `digest` depend on this mathematical content and on `give_up`, not on names and layout.
 
 Giving up
-    In every state but the start, one more action, *give up*, leads to the start almost surely and costs J > 0. The
-    episode continues from there and ends at the goal, as every episode does. This is the reset of known cost that the
-    authors of UC-SSP assume where the goal cannot be reached from everywhere (Tarbouriech et al., ICML 2020).
+    In every state but the start, one more action, *give up*, leads to the start with probability one and costs J > 0.
+    The episode continues there and still ends only at the goal. UC-SSP assumes such a reset of known cost for models in
+    which the goal cannot be reached from every state (Tarbouriech et al., ICML 2020).
 
-    V_J(s), the optimal value of the model with the action, is never more than J + V_J(start). It is finite everywhere
-    if, without giving up, the goal can be reached from the start with positive probability. If every end that is not
-    the goal is a dead end, a policy that reaches the goal with probability p, and pays C until it is there or lost,
-    costs (C + (1 - p) J) / p from the start. So the larger J is, the more the best policy cares for p alone; where J is
-    small, it gives up early. Regret is measured against V_J(start): against the best policy that may give up too.
+    V_J(s), the optimal value of the model with this action, is at most J + V_J(start). It is finite everywhere if,
+    without giving up, the goal can be reached from the start with positive probability. Suppose a policy reaches the
+    goal with probability p, ends in a dead end otherwise and gives up there, and pays C in expectation before that.
+    From the start it costs (C + (1 - p) J) / p. So for large J the best policy maximises p, and for small J it gives up
+    early. Regret is measured against V_J(start), the cost of the best policy that may give up, too.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ from goalward.ssp.transitions import GOAL, Transition, dense_rows, reachable_tra
 from goalward.table import ShownAsFacts
 
 Name = str | int
-"""Of a state or a label in a file."""
+"""The name or number of a state, or a label, in a file."""
 GIVE_UP = "give up"
 HASHED_AT_ONCE = 1 << 22  # numbers
 
@@ -99,7 +98,7 @@ class SSP(StatesAndActions, ShownAsFacts):
 
     @classmethod
     def _trusted(cls, *values: Any, **named: Any) -> SSP:
-        """Wrap the fields of a model without checking them, and make the arrays read-only; labels are optional."""
+        """Return a model with these fields, unchecked, and make its arrays read-only; labels are optional."""
         fields: dict[str, Any] = dict.fromkeys(FIELDS) | dict(zip(FIELDS, values, strict=False)) | named
         for name in ModelArrays._fields:
             fields[name].flags.writeable = False
@@ -128,16 +127,16 @@ class SSP(StatesAndActions, ShownAsFacts):
         Row r has the entries ``indptr[r]`` to ``indptr[r + 1]`` of `successors` and `probabilities`. `initial_state`,
         `state_names`, `action_names` and `layout` are as in `from_dense`.
 
-        Equal successors of one row are added up and zeros dropped. `costs[S, A]` says how many states and actions
-        there are. `normalize` rescales rows that do not sum to one. `give_up` is the last action if agents know that it
-        leads back to the start; `with_give_up` adds such an action. `row_name` names a row in error messages; with it,
-        the arrays are kept, not copied.
+        The probabilities of repeated successors in a row are added up, and zeros are dropped. The shape of `costs`
+        gives the numbers of states and actions. `normalize` rescales rows that do not sum to one. `give_up` is the last
+        action if agents know that it leads back to the start; `with_give_up` adds such an action. `row_name` names a
+        row in error messages; if it is passed, the arrays are not copied.
         """
         rows = checks.canonical_rows(indptr, successors, probabilities, costs, normalize=normalize, row_name=row_name)
         S, A = rows.costs.shape
         start = checks.checked_state(initial_state, S)
         if layout is not None and len(layout.cells) != S:
-            raise ShapeError(f"the layout places {len(layout.cells)} states; the model has {S}: give each its cell")
+            raise ShapeError(f"the layout has cells for {len(layout.cells)} states; the model has {S} states")
         names = (
             checks.checked_names("state_names", state_names, S),
             checks.checked_names("action_names", action_names, A),
@@ -175,12 +174,12 @@ class SSP(StatesAndActions, ShownAsFacts):
         initial_state: Hashable | None = None,
         normalize: bool = False,
     ) -> SSP:
-        """Make a model from `transitions`: tuples (state, action, next state, probability, cost), of any names.
+        """Make a model from `transitions`: tuples (state, action, next state, probability, cost).
 
-        States and actions are numbered in order of appearance. Tuples of the same transition are added up. The cost of
-        a pair is that of its tuples, weighted by their probabilities, so costs that depend on the next state enter by
-        their mean. `goals` become one goal. `initial_state` is the state of the first tuple unless given. `normalize`
-        rescales rows that do not sum to one.
+        States and actions have any names, and are numbered in order of appearance. The probabilities of repeated
+        transitions are added up. The cost of a pair is the mean cost of its tuples, weighted by their probabilities.
+        All `goals` become one goal. `initial_state` is by default the state of the first tuple. `normalize` rescales
+        rows that do not sum to one.
         """
         return cls.from_rows(**read_transitions(transitions, goals, initial_state, normalize))
 
@@ -197,10 +196,10 @@ class SSP(StatesAndActions, ShownAsFacts):
     ) -> SSP:
         """Make a model of all states that are reachable from a start; states and actions are anything hashable.
 
-        `actions` are those of every state, or a function from a state to its actions. `successors` is a function from
-        a state and an action to triples (next state, probability, cost). `goal` is a predicate, a list or set of goals,
-        or one goal. More than `limit` states are an error. `normalize` rescales
-        rows that do not sum to one.
+        `actions` is a list of the actions of every state, or a function from a state to its actions. `successors` is a
+        function from a state and an action to triples (next state, probability, cost). `goal` is a predicate, a list or
+        set of goals, or one goal. More than `limit` states are an error. `normalize` rescales rows that do not sum to
+        one.
 
         Examples
         --------
@@ -244,10 +243,10 @@ class SSP(StatesAndActions, ShownAsFacts):
         The ending of `path` names the format: ``.npz`` or ``.json`` (goalward's own), ``.csv`` or ``.parquet`` (tables
         of transitions), ``.umb`` or ``.drn`` (model checkers).
 
-        `start` is the initial state by name or number, if not the one that the file names. Files of other tools take
-        `goal`, the state or label that is the goal, or several (``goal`` if not given), and `normalize`, to rescale
-        rows that do not sum to one. Model checkers: `cost` is the reward structure that is the cost, or the cost of
-        every step. Tables: repeated transitions are added up, `prior` is added to every count.
+        `start` is the name or number of the initial state, by default the one in the file. Files of other tools take
+        `goal`, the name or label of the goal or several of these (default ``goal``), and `normalize`, to rescale rows
+        that do not sum to one. For files of model checkers, `cost` names the reward structure that is the cost, or is
+        the cost of every step. In tables, repeated transitions are added up, and `prior` is added to every count.
         """
         from goalward import interchange
 
@@ -277,7 +276,7 @@ class SSP(StatesAndActions, ShownAsFacts):
 
     @cached_property
     def state_starts(self) -> UInt32s:
-        """The first entry of each state in `successors`, and the number of entries."""
+        """The index in `successors` of each state's first entry, followed by the number of entries."""
         return self.indptr[:: self.actions].astype(np.uint32)
 
     @property
@@ -300,20 +299,20 @@ class SSP(StatesAndActions, ShownAsFacts):
         return P.reshape(self.states, self.actions, self.states + 1)
 
     def with_costs(self, costs: ArrayLike) -> SSP:
-        """Return the same world with other costs; those of unavailable actions are ignored."""
+        """Return the same model with other costs; costs of unavailable actions are ignored."""
         return self._replace(costs=checks.checked_costs(costs, self.available))
 
     def with_initial_state(self, state: int) -> SSP:
-        """Return the same model that starts in `state`."""
+        """Return the same model with `state` as its initial state."""
         if self.give_up is not None:
             raise ModelError("giving up leads to the start; choose the start first, then call with_give_up")
         return self._replace(initial_state=checks.checked_state(state, self.states))
 
     def with_give_up(self, cost: float) -> SSP:
-        """Return the model with one more action, its last: give up and start again, at a cost, from every other state.
+        """Return the model with one more action, the last: give up and go back to the start from any other state.
 
         An episode still ends only at the goal. So the goal is reached almost surely if it can be reached at all, and
-        every value is at most `cost` plus that of the start.
+        every value is at most `cost` plus the value of the start.
 
         Examples
         --------
@@ -323,14 +322,14 @@ class SSP(StatesAndActions, ShownAsFacts):
         >>> gw.solve(leap.with_give_up(10.0)).values.tolist()
         [12.0, 22.0]
         """
-        price = check("give_up_cost", cost, Positive, ", what starting again costs")
+        price = check("give_up_cost", cost, Positive, ", the cost of starting again")
         if self.give_up is not None:
-            raise SettingError(f"action {self.give_up} already gives up; set the cost where that was added")
+            raise SettingError(f"action {self.give_up} already gives up; set its cost where with_give_up was called")
         S, A = self.costs.shape
         lengths = np.zeros((S, A + 1), dtype=np.int64)
         lengths[:, :A] = np.diff(self.indptr).reshape(S, A)
         lengths[:, A] = np.arange(S) != self.initial_state
-        # The entries of a state lie side by side, so the new one comes after its last.
+        # The entries of a state are adjacent, so the new entry goes after its last one.
         ends = np.delete(self.indptr[A::A], self.initial_state)
         names = self.action_names or tuple(map(str, range(A)))
         return self._replace(
@@ -363,13 +362,13 @@ class SSP(StatesAndActions, ShownAsFacts):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the mathematical content: the same on every machine, another for every other model."""
+        """SHA-256 of the mathematical content: the same on every machine, different for different models."""
         give_up = "" if self.give_up is None else f" {self.give_up}"
         content = hashlib.sha256(f"goalward-ssp {self.states} {self.actions} {self.initial_state}{give_up}".encode())
         with phase("hashing the model"):
             for array in self.arrays:
                 numbers = array.astype(array.dtype.newbyteorder("<"), copy=False).reshape(-1)
-                for first in range(0, len(numbers), HASHED_AT_ONCE):  # Ctrl-C is answered in between
+                for first in range(0, len(numbers), HASHED_AT_ONCE):  # so that Ctrl-C is answered in between
                     content.update(numbers[first : first + HASHED_AT_ONCE].data)
         return content.hexdigest()
 
@@ -405,11 +404,11 @@ class SSP(StatesAndActions, ShownAsFacts):
 
 
 FIELDS = tuple(SSP.__annotations__)
-"""What a model consists of, in the order of its constructor; copies, pickles and goalward's own files follow it."""
+"""The fields of a model, in the order of `_trusted`; copies, pickles and goalward's own files use this order."""
 
 
 def restrict_actions(ssp: SSP, available: Bools) -> SSP:
-    """Return the model in which only some actions are available; ``available[s, a]``."""
+    """Return the model with only those actions for which ``available[s, a]`` is True."""
     lengths = np.diff(ssp.indptr)
     entries = np.repeat(available.reshape(-1), lengths)
     return ssp._replace(
@@ -421,7 +420,7 @@ def restrict_actions(ssp: SSP, available: Bools) -> SSP:
 
 
 def check_model(world: object) -> None:
-    """Raise SettingError if something other than a model is passed as the world."""
+    """Raise SettingError unless `world` is an SSP."""
     if not isinstance(world, SSP):
         raise SettingError(
             f"world is {world!r:.80}; it must be an SSP: gw.worlds.load reads worlds and files, gw.from_gymnasium reads"

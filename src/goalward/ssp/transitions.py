@@ -1,9 +1,9 @@
-"""From tuples, successor functions and dense arrays to compressed rows.
+"""Conversion of tuples, successor functions and dense arrays to compressed rows.
 
-A table of transitions is kept as columns: names as numbers in order of appearance, probabilities and costs as floats.
-`encode` makes columns of tuples batch by batch, so that a generator of millions of tuples is never held as a whole;
-`interchange/tables.py` makes them of files. `rows_of` checks columns of either kind and sorts them into rows. Messages
-name transitions, states and actions as the table does.
+A table of transitions is stored as columns: names as numbers in order of appearance, probabilities and costs as floats.
+`encode` turns tuples into columns batch by batch, so a generator of millions of tuples is never in memory as a whole.
+`interchange/tables.py` reads columns from files. `rows_of` checks columns from both sources and sorts them into rows.
+Error messages use the names in the table.
 
 `reachable_transitions` explores a successor function breadth first from the start, so the start is state 0 and the
 others are numbered by their distance from it. It never asks for the successors of goals.
@@ -60,12 +60,12 @@ class Columns(NamedTuple):
 def read_transitions(
     transitions: Iterable[Transition], goals: Iterable[Hashable], initial_state: Hashable | None, normalize: bool
 ) -> dict[str, Any]:
-    """Give numbers to the states and actions of a table of tuples; return what `SSP.from_rows` takes."""
+    """Return the arguments of `SSP.from_rows` for a table of tuples, whose states and actions are numbered."""
     return rows_of(encode(transitions), partial(goal_mask, goals=goals), initial_state, normalize, lambda row: "")
 
 
 def encode(transitions: Iterable[Transition]) -> Columns:
-    """Make columns of tuples."""
+    """Return tuples of transitions as columns."""
     states: dict[Hashable, int] = defaultdict(count().__next__)
     actions: dict[Hashable, int] = defaultdict(count().__next__)
     batches: list[tuple[Any, ...]] = []
@@ -116,10 +116,11 @@ def rows_of(
     normalize: bool,
     location: Callable[[int], str],
 ) -> dict[str, Any]:
-    """Check columns, sort them into rows and return what `SSP.from_rows` takes.
+    """Check columns, sort them into rows and return the arguments of `SSP.from_rows`.
 
     `goals` returns which of the names are goals. `start` is the name of the initial state, by default the first
-    non-goal state. `location` says where a row of the table is, for messages. Repeated transitions are added up.
+    non-goal state. `location` returns the position of a row in the table, for messages. The probabilities of repeated
+    transitions are added up.
     """
     is_goal = goals(columns)
     table_rows = None
@@ -145,7 +146,7 @@ def rows_of(
             f"state {after!r}, reached from {state!r} by {action!r}{where(row)}, has no transitions of its own"
             " and is not a goal; add it to goals or give it an action"
         )
-    # Each number is checked on its own, before sums and means can hide a fault.
+    # Each number is checked on its own, before sums and means can hide an error.
     check_probabilities(columns.probabilities, lambda row: f"transition {columns.entry(row)!r}{where(row)}")
     check_costs(columns.costs, lambda row: f"transition {columns.entry(row)!r}{where(row)}")
     state_names = [columns.state_names[number] for number in old_states.tolist()]
@@ -154,7 +155,7 @@ def rows_of(
         names = ", ".join(map(repr, state_names[:20])) + f" and {S - 20} more" * (S > 20)
         raise StateError(f"initial_state {start!r} is not a non-goal state of the table; it has {names}")
     rows, codes, next_states, probabilities, paid, *_ = columns
-    columns = columns.select(np.flatnonzero(False))  # none of them, which frees the memory of the others
+    columns = columns.select(np.flatnonzero(False))  # no rows, which frees the memory of the columns
     for numbers, table in ((rows, states), (codes, actions), (next_states, states)):
         renumber(numbers, table)
     rows *= A
@@ -188,16 +189,16 @@ def rows_of(
 
 
 def check_pairs(states: int, actions: int) -> None:
-    """Raise an error for tables that would take too much memory, before it is allocated."""
+    """Raise ShapeError for tables that would take too much memory, before it is allocated."""
     if states * actions > LARGEST_PAIRS:
         raise ShapeError(
-            f"there are {states} states and {actions} actions, {states * actions} pairs; the most is {LARGEST_PAIRS}:"
+            f"there are {states} states and {actions} actions, {states * actions} pairs; the limit is {LARGEST_PAIRS}:"
             " use the same action names in all states"
         )
 
 
 def by_appearance(codes: Codes, size: int) -> tuple[Int32s, Int64s]:
-    """Give codes numbers in order of appearance: the number of each code (-1 if it is absent) and the reverse."""
+    """Assign numbers in order of appearance; return the number of each code (-1 if absent) and the inverse."""
     first = np.full(size, len(codes), dtype=np.int64)
     for begin in range((len(codes) - 1) // BLOCK * BLOCK, -1, -BLOCK):
         block = codes[begin : begin + BLOCK]
@@ -209,14 +210,14 @@ def by_appearance(codes: Codes, size: int) -> tuple[Int32s, Int64s]:
 
 
 def renumber(numbers: Codes, table: Int32s) -> None:
-    """Replace numbers by what a table has for them, in place."""
+    """Replace each number by its entry in a table, in place."""
     for begin in range(0, len(numbers), BLOCK):
         block = numbers[begin : begin + BLOCK]
         block[:] = table[block]
 
 
 def mean_costs(rows: Codes, weights: Floats, paid: Floats, size: int) -> Floats:
-    """Return the mean cost of each of `size` rows; if all its transitions have the same cost, exactly that."""
+    """Return the mean cost of each of `size` rows; if all transitions of a row cost the same, exactly that cost."""
     price = np.zeros(size)
     price[rows] = paid
     blocks = [slice(begin, begin + BLOCK) for begin in range(0, len(rows), BLOCK)]
@@ -225,7 +226,7 @@ def mean_costs(rows: Codes, weights: Floats, paid: Floats, size: int) -> Floats:
     differs = paid != price[rows]
     several = np.bincount(rows, weights=differs, minlength=size) > 0
     totals = np.bincount(rows, weights=weights, minlength=size)
-    # Weights that sum to one before they meet the costs keep the mean between the smallest and the largest price.
+    # Normalised weights keep the mean between the smallest and the largest cost.
     shares = np.divide(weights, totals[rows], out=np.zeros(len(rows)), where=totals[rows] > 0.0)
     return np.where(several, np.bincount(rows, weights=shares * paid, minlength=size), price)
 
@@ -247,7 +248,7 @@ def reachable_transitions(
     goal: object,
     limit: int,
 ) -> Iterator[Transition]:
-    """Yield the transitions of all reachable states; those to a goal lead to `GOAL`."""
+    """Yield the transitions of all reachable states; transitions to any goal lead to `GOAL`."""
     is_goal = goal_test(goal)
     if is_goal(start):
         raise StateError(f"start {start!r} is a goal; choose another start")
@@ -262,7 +263,7 @@ def reachable_transitions(
             for entry in successors(state, action):
                 if not isinstance(entry, tuple | list) or len(entry) != 3:
                     raise ShapeError(
-                        f"successors({state!r}, {action!r}) gave {entry!r}; it must be (next state, probability, cost)"
+                        f"successors({state!r}, {action!r}) returned {entry!r}, not (next state, probability, cost)"
                     )
                 after, probability, cost = entry
                 if probability == 0.0:
@@ -281,21 +282,21 @@ def reachable_transitions(
                 yield state, action, after, probability, cost
             if not followed:
                 raise ProbabilityError(
-                    f"successors({state!r}, {action!r}) gave no successor; leave the action out of actions({state!r})"
+                    f"successors({state!r}, {action!r}) returned no successor; omit the action from actions({state!r})"
                 )
     if not reached:
-        raise StateError(f"no goal is reachable from {start!r} ({len(seen):,} states are); check goal and successors")
+        raise StateError(f"no goal is among the {len(seen):,} states reached from {start!r}; check goal and successors")
 
 
 def goal_test(goal: object) -> Callable[[Hashable], object]:
-    """Return the test of a goal that is given as a function, as a list or set of states, or as one state."""
+    """Return a predicate for goals that are given as a function, a list or set of states, or one state."""
     if callable(goal):
         return goal
     return frozenset(goal if isinstance(goal, list | set | frozenset | range) else [goal]).__contains__
 
 
 def dense_rows(P: ArrayLike) -> tuple[Int64s, Int64s, Floats]:
-    """Return the compressed rows of ``P[S, A, S + 1]``; whatever is not exactly zero becomes an entry."""
+    """Return the compressed rows of ``P[S, A, S + 1]``; every nonzero number becomes an entry."""
     kernel = number_array("P", P)
     if kernel.ndim != 3 or kernel.shape[2] != kernel.shape[0] + 1 or 0 in kernel.shape:
         raise ShapeError(f"P has shape {kernel.shape}; it must be (S, A, S + 1), the last column being the goal")
