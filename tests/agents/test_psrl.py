@@ -192,7 +192,7 @@ class TestValueLimit:
         assert run.notes["rejections"] > 0
 
     def test_no_weight_there(self) -> None:
-        with pytest.raises(SettingError, match=r"51 samples in a row .* value_limit=1.5"):
+        with pytest.raises(SettingError, match=r"51 consecutive samples .* value_limit=1.5"):
             learn(PSRL(value_limit=1.5, max_rejections=50), worlds.grid_world(), 30)
 
 
@@ -246,7 +246,7 @@ class TestSharpness:
 
     def test_more_than_one_is_labelled(self) -> None:
         run = learn(PSRL(sharpness=2.0), worlds.grid_world(), 50)
-        assert "the theorem does not cover it" in str(run.notes["caveat"])
+        assert "the theorem does not apply" in str(run.notes["caveat"])
         assert not np.array_equal(run.costs, learn(PSRL(), worlds.grid_world(), 50).costs)
 
 

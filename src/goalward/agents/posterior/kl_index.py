@@ -1,39 +1,41 @@
-"""The KL index: each row is as good as the data still allow, and its optimism grows while it is not played.
+"""The KL index: plan with the best rows that the posterior still allows; the optimism grows while a pair is not played.
 
 Idea
-    A row of the posterior is Dirichlet(1 + counts) on its successors: mean p, weight w = N + (number of successors). It
-    is near another row q with probability exp(-w KL(p, q)), up to smaller factors. So the lowest value that is still
-    believable at level f is the exact lower tail of the posterior,
+    A row of the posterior is Dirichlet(1 + counts) on its successors: mean p, weight w = N + (number of successors).
+    Its probability of being near another row q is exp(-w KL(p, q)), up to smaller factors. So at level f the lowest
+    plausible mean of the values V is the exact lower tail of the posterior,
 
         y(V) = min{ q V : w KL(p, q) <= f },      f = log(1 + r/10),   r = sqrt(k (N_s + 1)) / (N + 1),
 
-    in episode k, where N of the N_s visits of the state played the pair. For a pair that is played all the
-    time f is about 0.1, hardly any optimism. For a pair that is not played f grows without end, so that it is tried
-    again however unlucky it was. An index on the smallest of M samples of the posterior has no such tail: it never lies
-    below the smallest one, and a row that was unlucky early stays so (docs/reference/agents-posterior.md).
+    in episode k, where the state was visited N_s times and the pair was played N times. If the pair is played at every
+    visit, f is about 0.1, which is hardly optimistic. If the pair is not played, f grows without bound, so the pair is
+    tried again even after bad outcomes. The smallest of M posterior samples has no such tail: an index based on it
+    never lies below that sample, so a row with bad early outcomes is never tried again
+    (docs/reference/agents-posterior.md).
 
-    If the prior does not know which successors are possible, one that was never seen in N visits is about 1/(N + 1) as
-    likely, so the part g = log(1 + r/10/(N + 1)) of the level f pays for it: the row may lead to the goal with
-    probability m = 1 - exp(-g/w), which costs w KL = g, and f - g is left for the successors of the sampled rows.
+    If the prior does not know the possible successors, the probability of a successor that was not seen in N visits is
+    about 1/(N + 1). So a part g = log(1 + r/10/(N + 1)) of the level f is used for unseen successors: the row may lead
+    to the goal with probability m = 1 - exp(-g/w), for which w KL = g. The rest f - g is for the sampled successors.
 
 Operator
         V(s) = min over a of  c(s, a) + y_sa(V)
 
-    y_sa(V) is the minimum of q V over a convex set of rows that does not depend on V: the operator is that of an SSP
-    with more actions. It is monotone, and has one fixed point wherever costs are positive and the goal can be reached.
-    The minimiser is q(s') = p(s') / (V(s') + t) up to a factor, with values shifted so that the least one is 0.
+    y_sa(V) is the minimum of q V over a convex set of rows that does not depend on V, so this is the operator of an SSP
+    with more actions. It is monotone, and has one fixed point if costs are positive and the goal can be reached. The
+    minimiser is q(s') = p(s') / (V(s') + t) up to a factor, with values shifted so that the smallest is 0.
 
 Planner
-    The mean p is that of M models drawn with counts multiplied by `SHARPNESS`, which leaves the prior's supports as
-    they are: a transition that was never seen is possible as often as the prior says. From any V compute the rows q,
-    solve the SSP that has these rows, and repeat. Each solution is at most the one before; it stops when no value falls
-    by more than 1e-6 of the largest one. Dead ends keep the value infinity.
+    The mean p is estimated from M models drawn with counts multiplied by `SHARPNESS`. This does not change how often
+    the prior's supports contain a transition that was never seen. Starting from any V, compute the rows q, solve the
+    SSP with these rows, and repeat. The values never increase; the iteration stops when no value falls by more than
+    1e-6 of the largest value. Dead ends keep the value infinity.
 
-    An unknown cost counts with its mean minus sqrt(2 f) standard deviations of the M draws, the same tail of a normal.
+    For an unknown cost, the planner uses the mean of the M draws minus sqrt(2 f) of their standard deviations, which is
+    the same tail of a normal distribution.
 
 A plan ends when the visits of a pair have grown by half, or the number of episodes by a tenth. No theorem bounds the
 regret. Indices of this form with f = log k attain the asymptotic limit in bandits (KL-UCB); the form for shortest paths
-is ours.
+is our own.
 """
 
 from __future__ import annotations
@@ -55,7 +57,7 @@ from goalward.planning.replan import Planned, Replanner
 from goalward.ssp.model import SSP
 
 TOLERANCE = 1e-6
-SHARPNESS = 8.0  # so the mean of eight draws has next to no noise left
+SHARPNESS = 8.0  # with it, the mean of eight draws has hardly any noise
 SHARE = 10.0
 ROOT_STEPS = 60
 
@@ -63,8 +65,8 @@ ROOT_STEPS = 60
 class MeanRows(NamedTuple):
     """The mean of several models on the union of their supports; `indptr` and `successors` as in `SSP`.
 
-    Rows that may lead to unseen successors have an entry for the goal, perhaps of probability 0. ``sizes[row]`` is the
-    mean number of successors of the row in a model.
+    Rows that may lead to unseen successors have an entry for the goal, even if its probability is 0. ``sizes[row]`` is
+    the mean number of successors of the row in the models.
     """
 
     indptr: Int64s
@@ -75,15 +77,15 @@ class MeanRows(NamedTuple):
 
 @register("kl-index")
 class KLIndex(BeliefAgent):
-    """Optimism by the exact lower tail of the posterior, which grows for pairs that are not played."""
+    """Optimism by the exact lower tail of the posterior; the optimism grows for pairs that are not played."""
 
     prior: Prior = Neighbourhoods()
-    """What is believed about the kernel before anything is seen."""
+    """The distribution of the kernel before any step is seen."""
 
     samples: Annotated[int, Ge(1), Le(1_000)] = 8
-    """M, how many models are drawn for each plan."""
+    """M, the number of models drawn for each plan."""
 
-    recommended: ClassVar[str] = "the least regret"
+    recommended: ClassVar[str] = "the lowest regret"
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         """Start from scratch on a task."""
@@ -93,20 +95,20 @@ class KLIndex(BeliefAgent):
         self._values: Floats = np.zeros(task.states)
 
     def plan(self, state: int) -> Plan:
-        """Draw models, and find the fixed point of the optimistic operator on their mean."""
+        """Return the optimistic plan for the mean of newly drawn models, with its stop conditions."""
         return self.optimistic()._replace(
             stop_after_visits=1 + self.visits // 2, stop_after_goals=1 + (self.k - 1) // 10
         )
 
     def levels(self) -> tuple[Floats, Floats]:
-        """Return f and g for each pair, ``[S, A]``; g is 0 where all possible successors are known."""
+        """Return the levels f and g of each pair, ``[S, A]``; g is 0 if all possible successors are known."""
         N, N_s = self.visits + 1.0, self.visits.sum(axis=1, keepdims=True) + 1.0
         ratio = np.sqrt(self.k * N_s) / (SHARE * N)
         open_rows = unknown_pairs(self.task) & (not self.belief.knows_support)
         return np.log1p(ratio), np.where(open_rows, np.log1p(ratio / N), 0.0)
 
     def optimistic(self) -> Plan:
-        """Return the optimal policy of the rows that attain the minimum."""
+        """Draw models, and return the policy and values at the fixed point of the optimistic operator."""
         models = [self.belief.sample(self.rng, SHARPNESS) for _ in range(self.samples)]
         levels, unseen = self.levels()
         mean = mean_of_rows(models, unseen.ravel() > 0.0)
@@ -131,18 +133,18 @@ class KLIndex(BeliefAgent):
     def solve_lowest(
         self, mean: MeanRows, radii: Floats, goal_mass: Floats, values: Floats, costs: Floats | None
     ) -> tuple[SSP, Planned]:
-        """Return the model of the rows that attain the minimum at the given values, and its solution."""
+        """Return the model with the rows that minimise q V for V = `values`, and its solution."""
         rows = lowest_rows(mean.indptr, mean.successors, mean.probabilities, radii, goal_mass, np.append(values, 0.0))
         model = self.task.model(mean.indptr, mean.successors, rows, costs)
         return model, self._planner.solve(model)
 
     def caveats(self) -> list[str]:
-        """Say that no theorem covers the agent."""
-        return ["KL index: no theorem bounds its regret"]
+        """Return the caveat that no theorem covers the agent."""
+        return ["no theorem bounds the regret of the KL index"]
 
 
 def mean_of_rows(models: list[SSP], open_rows: Bools) -> MeanRows:
-    """Return the mean of several models of the same size on the union of their supports, and the goal in open rows."""
+    """Return the mean of models of equal size; rows marked in `open_rows` also get an entry for the goal."""
     rows, n = len(models[0].indptr) - 1, models[0].states + 1
     lengths = np.array([np.diff(model.indptr) for model in models])
     begins = np.repeat(np.tile(np.arange(rows) * n, len(models)), lengths.ravel())
@@ -150,7 +152,7 @@ def mean_of_rows(models: list[SSP], open_rows: Bools) -> MeanRows:
     keys = np.concatenate([begins + np.concatenate([model.successors for model in models]), goals])
     union, place = np.unique(keys, return_inverse=True)
     indptr, successors = np.searchsorted(union, np.arange(rows + 1) * n), (union % n).astype(np.int32)
-    indptr.flags.writeable = successors.flags.writeable = False  # as in models, which freeze them
+    indptr.flags.writeable = successors.flags.writeable = False  # as in models
     probabilities = np.concatenate([*(model.probabilities for model in models), np.zeros(len(goals))])
     total = np.bincount(place, probabilities, len(union))
     return MeanRows(indptr, successors, total / len(models), lengths.mean(axis=0))
@@ -162,9 +164,10 @@ def lowest_rows(
 ) -> Floats:
     """Return, for each row, the q with KL(p, q) <= radius that has the smallest mean of the values.
 
-    The goal, the last entry of its row, then gets some mass on top. With d the values above the smallest one of the
-    row, q = p / (d + t) / sum, and KL(p, q) falls in x = log t. By Hoeffding's lemma it is at most (max d / t)²/8,
-    which gives the upper end of the interval in which Newton's method, with bisection as a guard, finds the root.
+    Then the share `goal_mass` of each row moves to the goal, its last entry. Let d be the values minus the smallest
+    value of the row. Then q is proportional to p / (d + t), and KL(p, q) decreases in x = log t. By Hoeffding's lemma,
+    KL(p, q) <= (max d / t)²/8. This gives the upper end of the interval in which Newton's method, safeguarded by
+    bisection, finds the root.
     """
     lowest = p.copy()
     for row in range(len(indptr) - 1):
@@ -174,7 +177,7 @@ def lowest_rows(
             if p[entry] > 0.0:
                 smallest = min(smallest, values[successors[entry]])
                 largest = max(largest, values[successors[entry]])
-        # Where a dead end is possible, every q has the mean infinity.
+        # If a dead end is possible, the mean is infinite for every q.
         if radius > 0.0 and largest < np.inf and largest - smallest > 1e-12 * largest:
             high = math.log((largest - smallest) / math.sqrt(8.0 * radius))
             low = high - 80.0

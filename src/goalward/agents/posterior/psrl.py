@@ -20,27 +20,28 @@ Pseudo-code
 
 How it maps
     `plan` is lines 7 to 9, called when line 6 holds; `observe` is line 11 and the counts; the loop does the rest.
-    The test of line 6 comes before every action. Its first part turns true when the goal has been reached K_{l-1} + 1
-    times since the epoch began: then k - k_{t_l} = K_{l-1} + 1. Its second turns true right after a pair has been
-    played n_{t_l}(s, a) + 1 times in the epoch. On the very first step line 6 holds with l = 0, and line 7 makes
+    Line 6 is tested before every action. Its first condition becomes true when the goal has been reached K_{l-1} + 1
+    times in the epoch, because then k - k_{t_l} = K_{l-1} + 1. Its second condition becomes true right after a pair has
+    been played n_{t_l}(s, a) + 1 times in the epoch. On the very first step, line 6 holds with l = 0 and line 7 sets
     K_0 = 1 - 0 = 1, so the first epoch may reach the goal twice.
 
-`sharpness` above 1 draws the probabilities of line 9 as if every step had been seen that many times. Samples then vary
-less than the posterior. It often lowers the regret, but neither the lemma nor the theorem of the paper covers it, and
-the notes of the run say so.
+With a `sharpness` above 1, line 9 draws the probabilities as if every step had been seen that many times, so samples
+vary less than the posterior. This often lowers the regret, but neither the lemma nor the theorem of the paper covers
+it, and the notes of the run say so.
 
-The policy of an epoch is optimal for the sampled model to a relative tolerance that the planner proves: 1e-6, and in
-worlds of more than 128 states 0.01 / sqrt(k) in episode k. Over K episodes the latter adds at most 0.02 sqrt(K) times
-the largest value to the regret, which is of the order of the theorem's bound and far below it; what was measured is
-some hundred times less. `value_limit` keeps 1e-6. Where double precision proves less, as in samples that make the goal
-practically unreachable, the best policy found is played: the second part of line 6 soon ends it.
+The planner proves that the policy of an epoch is optimal for the sampled model up to a relative tolerance: 1e-6, or
+0.01 / sqrt(k) in episode k in worlds of more than 128 states. Over K episodes, the second tolerance adds at most
+0.02 sqrt(K) times the largest value to the regret. This has the order of the theorem's bound but is far smaller, and
+the measured increase is about a hundred times smaller still. With `value_limit` the tolerance is always 1e-6. If double
+precision cannot prove it, for example because a sample makes the goal practically unreachable, the best policy found is
+played, and the second condition of line 6 soon ends the epoch.
 
-Where costs are unknown, theta_l has sampled costs too (`goalward.beliefs.costs`). The paper assumes known costs.
+If costs are unknown, theta_l has sampled costs too (`goalward.beliefs.costs`). The paper assumes known costs.
 
-The default prior is Dirichlet(0.1), that of the paper's experiments, up to 50 states, and Neighbourhoods() beyond.
-Measured over 300 episodes, Neighbourhoods() has 3 times less regret on a grid of 48 states for the same CPU time, and 7
-times less for half of it with 99 states. In dense random worlds of 25 to 200 states it is between 7 % better and 14 %
-worse. From some 200 states on, Dirichlet(0.1) learns next to nothing in a minute.
+The default prior is Dirichlet(0.1) up to 50 states, as in the paper's experiments, and Neighbourhoods() for more.
+Measured over 300 episodes, Neighbourhoods() has 3 times less regret on a grid of 48 states in the same CPU time. With
+99 states it has 7 times less regret in half the CPU time. In dense random worlds of 25 to 200 states its regret is
+between 7 % lower and 14 % higher. From about 200 states on, Dirichlet(0.1) learns hardly anything in a minute.
 """
 
 from __future__ import annotations
@@ -62,14 +63,14 @@ from goalward.settings import Count, NotNegative, Positive
 from goalward.ssp.model import SSP
 
 LOOSE = 0.01  # the tolerance of planning in the first episode of a large world
-DIRICHLET_STATES = 50  # up to this many states, the default prior is the paper's
+DIRICHLET_STATES = 50  # up to this number of states, the default prior is Dirichlet(0.1)
 
 
 class BeliefAgent(Agent):
-    """An agent with a belief about the kernel, the visits n_t(s, a) and the current episode k."""
+    """An agent that stores a belief about the kernel, the visits n_t(s, a) and the current episode k."""
 
     def believe(self, prior: Prior) -> None:
-        """Start from a prior."""
+        """Start a belief from `prior`, with no visits, in episode 1."""
         self.belief = prior.belief(self.task)
         self.visits: Int64s = np.zeros(self.task.costs.shape, dtype=np.int64)
         self.k = 1
@@ -82,37 +83,37 @@ class BeliefAgent(Agent):
         self.k += int(np.count_nonzero(steps.reached))
 
     def mean_model(self) -> SSP:
-        """Return the mean of the posterior, on the transitions that were seen; its optimal policy is deployed."""
+        """Return the posterior mean on the transitions that were seen; `best_policy` solves this model."""
         return self.belief.seen_mean()
 
 
 @register("psrl")
 class PSRL(BeliefAgent):
-    """Posterior sampling with the epochs of the paper. It needs only the prior."""
+    """PSRL-SSP: posterior sampling with the epochs of the paper; the prior is its only input."""
 
     prior: Prior | None = None
-    """mu_1, believed before anything is seen; None: Dirichlet(0.1) up to 50 states, Neighbourhoods() beyond."""
+    """The prior mu_1; by default Dirichlet(0.1) up to 50 states, and Neighbourhoods() for more."""
 
     perturb_costs: bool | NotNegative = False
-    """Plan with max(c, x), for worlds with zero costs: x itself, or True for the epsilon of Theorem 2."""
+    """The lowest cost used in planning, for worlds with zero costs; True means the epsilon of Theorem 2."""
 
     value_limit: Positive | None = None
-    """Draw again while the sampled model has a state of optimal value above this: a prior supported on max V <= B."""
+    """B, if the prior only has models with all optimal values up to B: other samples are rejected and drawn again."""
 
     max_rejections: Count = 10_000
-    """How many samples in a row may be rejected for `value_limit`."""
+    """The largest number of consecutive samples that `value_limit` may reject."""
 
     sharpness: Sharpness = 1.0
-    """The factor of counts when probabilities are drawn; above 1 the draws are not samples of the posterior."""
+    """Multiplies the counts when probabilities are drawn; above 1, the draws are not samples of the posterior."""
 
     bound = "O~(B S sqrt(A K)), Bayesian"
     samples_posterior = True
-    assumes = "the world is drawn from the prior, whose worlds have values up to B; c >= c_min > 0"
+    assumes = "the world is drawn from the prior; B bounds the values of its worlds; c >= c_min > 0"
     recommended: ClassVar[str] = "a theorem"
 
     @property
     def leaves_free_loops(self) -> bool:
-        """Whether it plans with costs above zero."""
+        """Whether the agent plans with costs above zero only."""
         return float(self.perturb_costs) > 0.0
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
@@ -126,7 +127,7 @@ class PSRL(BeliefAgent):
         self.rejections = 0
 
     def prior_in(self, task: Task) -> Prior:
-        """Return mu_1, chosen by the number of states if it is not set."""
+        """Return mu_1; if `prior` is not set, the number of states determines it."""
         if self.prior is not None:
             return self.prior
         if task.states <= DIRICHLET_STATES:
@@ -142,7 +143,7 @@ class PSRL(BeliefAgent):
         return self.draw()._replace(stop_after_visits=self.visits + 1, stop_after_goals=K_previous + 1)
 
     def draw(self) -> Plan:
-        """Line 9: draw theta from the posterior and solve it; draw again if it is outside the prior's support."""
+        """Line 9: draw theta from the posterior and solve it; draw again if a value is above `value_limit`."""
         for _ in range(self.max_rejections + 1):
             theta = self.belief.sample(self.rng, self.sharpness)
             planned = self.solve(theta)
@@ -150,23 +151,23 @@ class PSRL(BeliefAgent):
                 return Plan(planned.policy, model=theta, values=planned.values)
             self.rejections += 1
         raise SettingError(
-            f"{self.max_rejections + 1} samples in a row had a value above value_limit={self.value_limit:g};"
-            " the posterior has hardly any weight there: raise value_limit or max_rejections"
+            f"{self.max_rejections + 1} consecutive samples had a value above value_limit={self.value_limit:g}; raise"
+            " value_limit or max_rejections"
         )
 
     def solve(self, theta: SSP) -> Planned:
-        """Compute the optimal policy of a model, with raised costs if there is a cost floor."""
+        """Return the optimal policy and values of a model; costs below the cost floor are raised to it."""
         theta = self.with_floor(theta)
         exact = self.value_limit is not None or self.task.states <= DENSE_STATES
         return self._planner.solve(theta, TOLERANCE if exact else LOOSE / math.sqrt(self.k))
 
     def with_floor(self, theta: SSP) -> SSP:
-        """Return a model with its costs raised to the floor."""
+        """Return a model whose costs below the cost floor are raised to it."""
         low = (theta.costs < self._cost_floor).any()
         return theta._replace(costs=np.maximum(theta.costs, self._cost_floor)) if low else theta
 
     def notes(self) -> dict[str, int | float | str]:
-        """Return the prior if the agent chose it, and any rejected samples, cost floor and caveats."""
+        """Return a default prior, the number of rejected samples, the cost floor and the caveats, if they apply."""
         notes = super().notes()
         if self.prior is None:
             notes["prior"] = repr(self.prior_in(self.task))
@@ -177,16 +178,16 @@ class PSRL(BeliefAgent):
         return notes
 
     def caveats(self) -> list[str]:
-        """Return the reasons why no theorem covers the run, and a warning if the cost floor hides all costs."""
+        """Return the reasons why no theorem covers the run, and a warning if the cost floor is above all costs."""
         caveats = super().caveats()
         if self.sharpness != 1.0:
-            caveats.append(f"sharpness {self.sharpness:g}: not samples of the posterior, the theorem does not cover it")
+            caveats.append(f"sharpness {self.sharpness:g}: not posterior samples, so the theorem does not apply")
         floor, task = self._cost_floor, self.task
         if self.perturb_costs is True and floor > 1.0:
             enough = task.states**2 * task.actions
             caveats.append(f"cost floor {floor:.3g}: Theorem 2 needs at least S² A = {enough} episodes")
         elif not task.costs_unknown and floor > task.costs[task.available].max(initial=0.0):
-            caveats.append(f"cost floor {floor:.3g}, above every cost: plans minimise the steps, not the cost")
+            caveats.append(f"cost floor {floor:.3g} is above every cost: plans minimise the steps, not the cost")
         return caveats
 
 

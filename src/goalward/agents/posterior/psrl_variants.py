@@ -1,22 +1,22 @@
 """Posterior sampling with other epochs, for comparison with PSRL-SSP.
 
-All of them keep PSRL's belief, draw and solve as it does, and differ in what ends an epoch only:
+All have the belief and the planner of `PSRL`. The first four differ from it only in what ends an epoch:
 
 TSDE
     Ouyang, Gagrani, Nayyar, Jain: Learning Unknown Markov Decision Processes, a Thompson sampling approach (2017), for
-    average cost; recalled from the text. Epoch l ends at the first t with t > t_l + T_{l-1}, T_{l-1} being the length
-    of the previous epoch, or when a pair's visits have doubled. From T_0 = t_1 - t_0 = 1.
+    average cost; recalled from the text. Epoch l ends at the first t with t > t_l + T_{l-1}, where T_{l-1} is the
+    length of the previous epoch and T_0 = t_1 - t_0 = 1, or when the visits of a pair have doubled.
 EpisodePSRL
-    Draws at every start of an episode and nowhere else, as posterior sampling does in finite horizon. If the policy
-    cannot reach the goal, it never ends: give `learn` a step limit.
+    It draws a model only at the start of every episode, as posterior sampling with a finite horizon does. If the policy
+    cannot reach the goal, the episode never ends, so call `learn` with ``max_steps``.
 DoublingPSRL
-    Epoch l ends when the goal has been reached twice as often as in the epoch before, at least once, or when a pair's
-    visits have doubled. It draws O(log K) times where PSRL-SSP draws O(sqrt(K)) times for the first reason. Draws are
-    samples of the posterior, so the lemma holds; the paper's bound on the number of epochs is for PSRL-SSP's rule.
+    An epoch ends when the goal has been reached twice as often as in the previous epoch, at least once, or when the
+    visits of a pair have doubled. The first rule causes O(log K) draws, that of PSRL-SSP O(sqrt(K)). Draws are samples
+    of the posterior, so the lemma holds, but the paper's bound on the number of epochs does not apply.
 StepPSRL
-    Draws before every step.
+    It draws a model before every step.
 PosteriorMean
-    PSRL-SSP's epochs with the mean of the posterior in place of a draw: no exploration.
+    It has the epochs of PSRL-SSP, but plans in the mean of the posterior instead of a draw, so it does not explore.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from goalward.agents.posterior.psrl import PSRL
 
 @register("tsde")
 class TSDE(PSRL):
-    """Posterior sampling with epochs that may grow by one step."""
+    """Posterior sampling in which an epoch is at most one step longer than the previous epoch."""
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         super().begin(task, rng)
@@ -48,7 +48,7 @@ class TSDE(PSRL):
 
 @register("psrl-doubling")
 class DoublingPSRL(PSRL):
-    """Posterior sampling with epochs that may reach the goal twice as often as the one before."""
+    """Posterior sampling in which an epoch may reach the goal twice as often as the previous epoch."""
 
     def plan(self, state: int) -> Plan:
         K_previous = self.k - self.k_start
@@ -58,7 +58,7 @@ class DoublingPSRL(PSRL):
 
 @register("psrl-episode")
 class EpisodePSRL(PSRL):
-    """Posterior sampling at the start of every episode."""
+    """Posterior sampling with a new model at the start of every episode."""
 
     def plan(self, state: int) -> Plan:
         return self.draw()._replace(stop_after_goals=1, stop_when_truncated=True)
@@ -66,7 +66,7 @@ class EpisodePSRL(PSRL):
 
 @register("psrl-step")
 class StepPSRL(PSRL):
-    """Posterior sampling at every step."""
+    """Posterior sampling with a new model at every step."""
 
     def plan(self, state: int) -> Plan:
         return self.draw()._replace(stop_after_steps=1)
