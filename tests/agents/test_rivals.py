@@ -67,7 +67,7 @@ class TestRefusals:
 
     def test_costs_above_one(self, name: str) -> None:
         with pytest.raises(
-            CostError, match=rf"costs lie in 2\.\.2; {name} is defined for costs in \[0, 1\]: rescale.*/ 2\)"
+            CostError, match=rf"costs lie in 2\.\.2, but {name} needs costs in \[0, 1\]; pass rescale.*/ 2\)"
         ):
             self.make(name, GRID.with_costs(2.0 * GRID.costs))
 

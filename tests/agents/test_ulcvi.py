@@ -74,5 +74,5 @@ def test_facts_that_are_none() -> None:
 
 
 def test_a_horizon_beyond_memory() -> None:
-    with pytest.raises(SettingError, match="do not fit into memory: a smaller T_star is needed"):
+    with pytest.raises(SettingError, match="do not fit into memory; use a smaller T_star"):
         learn(ULCVI(B_star=1.0, T_star=1e9), GRID, 3)

@@ -1,1 +1,1 @@
-"""Agents that learn values from single steps, without a model."""
+"""Model-free agents, which learn values from single steps."""

@@ -1,4 +1,4 @@
-"""Q-learning with epsilon-greedy actions: the textbook's baseline.
+"""Q-learning with epsilon-greedy actions: the textbook baseline.
 
 Reference
     Watkins and Dayan: Q-learning (1992); Yu and Bertsekas: On boundedness of Q-learning iterates for stochastic
@@ -12,8 +12,8 @@ Pseudo-code
      5      Q(s, a) <- (1 - alpha) Q(s, a) + alpha (c(s, a) + min Q(s', .)),  alpha = n(s, a)^(-rate)
 
 How it maps
-    `act` is line 3, `learn` lines 4 and 5, `rollout` both in one kernel. Its regret grows linearly: epsilon never
-    falls.
+    `act` is line 3, `learn` is lines 4 and 5, and `rollout` does both in one kernel. The regret grows linearly, because
+    epsilon is constant.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from goalward.settings import Share
 
 
 class QTable(OnlineAgent):
-    """An online agent with visits and estimates ``Q[s, a]`` that start at zero; it learns from paid costs."""
+    """An online agent with visits and estimates ``Q[s, a]``; the estimates start at zero."""
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         super().begin(task, rng)
@@ -43,7 +43,7 @@ class QTable(OnlineAgent):
         self._order = checked_order(None, task.actions)
 
     def best_policy(self) -> Floats:
-        """Return the policy of smallest Q among the actions that were tried; ties have equal probability."""
+        """Return the policy of smallest Q among the tried actions; tied actions have equal probability."""
         return best_tried(self.Q, self.visits)
 
     def values(self) -> Floats:
@@ -60,14 +60,14 @@ class QLearning(QTable, kw_only=True):
     """The probability of a uniformly random action."""
 
     rate: Share = 0.7
-    """How fast the learning rate falls with the visits of a pair: n^(-rate)."""
+    """The learning rate after n visits of a pair is n^(-rate)."""
 
     def act(self, state: int, draw: Callable[[], float]) -> int:
-        """Line 3."""
+        """Return the action of line 3."""
         return int(choose(state, draw(), self.Q, self._order, self.epsilon))
 
     def learn(self, step: Step[int]) -> int:
-        """Lines 4 and 5."""
+        """Update Q after a step: lines 4 and 5."""
         update(step.state, step.action, step.next_state, step.cost, self.Q, self.visits, self.rate)
         return 0
 
@@ -77,7 +77,7 @@ class QLearning(QTable, kw_only=True):
 
 @kernel
 def choose(state: int, chance: float, Q: Floats, order: Int64s, epsilon: float) -> int:
-    """Line 3: a `chance` below epsilon selects a random action; a larger one selects among the best."""
+    """Return the action of line 3: random for `chance` < epsilon, otherwise an action of smallest Q."""
     if chance >= epsilon:
         return pick(Q, state, order, (chance - epsilon) / (1.0 - epsilon))
     available = 0
@@ -98,7 +98,7 @@ def choose(state: int, chance: float, Q: Floats, order: Int64s, epsilon: float) 
 def update(
     state: int, action: int, successor: int, cost: float, Q: Floats, visits: Int64s, rate: float
 ) -> None:  # fmt: skip
-    """Lines 4 and 5."""
+    """Update Q and the visits after a step: lines 4 and 5."""
     visits[state, action] += 1
     target = cost
     if successor < len(Q):

@@ -2,8 +2,8 @@
 
 Reference
     Tiapkin and others: Model-free Posterior Sampling via Learning Rate Randomization (NeurIPS 2023), for finite
-    horizon, with n_0 = 1 and kappa = 1. The form for shortest paths is ours: the best value is 0, that of the goal, and
-    H follows the rule below. Nothing about it is proved.
+    horizon, with n_0 = 1 and kappa = 1. The form for shortest paths is our own: the best value is 0, the value of the
+    goal, and H follows the rule below. Nothing is proved about this form.
 
 Pseudo-code
      1  Q_j(s, a) <- 0 for j = 1..J, Q <- 0, V <- 0, n(s, a) <- 0
@@ -14,19 +14,20 @@ Pseudo-code
      6                   Q_j(s, a) <- (1 - w) Q_j(s, a) + w u (c(s, a) + V(s'))
      7      Q(s, a) <- min_j Q_j(s, a);  V(s) <- min_a Q(s, a)
 
-    u is the chance that imagined visits, which led to the goal at no cost, do not decide the target. The paper lets
-    values move in one direction only. That is left out here: in a problem without a horizon the running maximum of
-    noise drifts above V*.
+    With probability 1 - u, the target comes from imagined visits, which led to the goal at no cost. In the paper,
+    values move in one direction only. This rule is left out here: without a horizon, the running maximum of noise would
+    drift above V*.
 
 The rule for H
-    The mean learning rate of line 5 is about (H + 1)/(H + n): most weight goes to the last n/H visits. A small H
-    averages over targets that were computed long ago, when values were still too low, and a cheap loop looks optimal
-    for ever. A large H forgets, and is noisy. So H = max(m, l)/2, with l the length of the current episode so far and
-    m <- m + max(1/k, 1/20) (l_k - m) after the k-th one. In an episode that does not end H grows until the rate is next
-    to 1, values rise as fast as they can, and the loop is left. The rule and the one half are ours.
+    The mean learning rate of line 5 is about (H + 1)/(H + n), so most weight goes to the last n/H visits. With a small
+    H, old targets count, which were computed when values were still too low, and a cheap loop looks optimal forever.
+    With a large H, estimates forget and are noisy. So H = max(m, l)/2, where l is the length of the current episode so
+    far, and m <- m + max(1/k, 1/20) (l_k - m) after episode k of length l_k. In an episode that does not end, H grows
+    until the rate is close to 1; then values rise as fast as possible, and the agent leaves the loop. The rule and the
+    factor 1/2 are our own.
 
 How it maps
-    `act` is the argmin of line 3, `learn` lines 4 to 7, `rollout` both in one kernel.
+    `act` is the argmin of line 3, `learn` is lines 4 to 7, and `rollout` does both in one kernel.
 
 Beta variates
     Beta(n, 1) is exp(-E/n) with E exponential. Beta(a, b) is X/(X + Y) with gamma variates X and Y of shapes a and b.
@@ -50,19 +51,19 @@ from goalward.agents.ties import pick
 from goalward.arrays import Floats, Int64s
 from goalward.jit import kernel
 
-# Positions in the clock: the length of the current episode, the mean length of the last ones, their number.
+# Positions in the clock: the length of the current episode, the mean length of recent episodes, the number of episodes.
 LENGTH, MEAN, EPISODES = range(3)
 
 
 @register("rand-ql")
 class RandQL(QTable, kw_only=True):
-    """Q-learning with random learning rates; S A J numbers of memory, no planning, no theorem."""
+    """Q-learning with random learning rates; it stores S A J numbers and does not plan. No theorem covers it."""
 
     members: Annotated[int, Ge(1), Le(100)] = 2
-    """J, how many estimates of each pair there are; the smallest one counts."""
+    """J, the number of estimates of each pair; Q is the smallest of them."""
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
-        """Line 1."""
+        """Start from scratch on a task: line 1."""
         super().begin(task, rng)
         self.estimates = np.zeros((task.states, task.actions, self.members))
         self.V = np.zeros(task.states + 1)
@@ -75,11 +76,11 @@ class RandQL(QTable, kw_only=True):
         return super().notes() | {"horizon": float(horizon(self.clock))}
 
     def act(self, state: int, draw: Callable[[], float]) -> int:
-        """Line 3: the argmin, ties broken at random."""
+        """Return the action of line 3; ties are broken at random."""
         return int(pick(self.Q, state, self._order, draw()))
 
     def learn(self, step: Step[int]) -> int:
-        """Lines 4 to 7."""
+        """Update the estimates after a step: lines 4 to 7."""
         update(self.rng, step.state, step.action, step.next_state, step.cost, *self.memory())
         return 0
 
@@ -87,19 +88,19 @@ class RandQL(QTable, kw_only=True):
         roll_out(self.rng, model, walk, self._order, *self.memory())
 
     def memory(self) -> tuple[Any, ...]:
-        """Return what the kernels read and change."""
+        """Return the arrays that the kernels read and change."""
         return self.estimates, self.Q, self.V, self.visits, self.clock
 
 
 @kernel
 def horizon(clock: Floats) -> float:
-    """Return H."""
+    """Return H, which sets the learning rates; see the rule above."""
     return float(0.5 * max(clock[MEAN], clock[LENGTH], 1.0))
 
 
 @kernel
 def note_step(clock: Floats, goal: bool) -> None:
-    """Advance the clock by one step; at the goal, record the length of the episode."""
+    """Advance the clock by one step; at the goal, update the mean length of episodes."""
     clock[LENGTH] += 1.0
     if goal:
         clock[EPISODES] += 1.0
@@ -112,7 +113,7 @@ def update(
     rng: np.random.Generator, state: int, action: int, successor: int, cost: float,
     estimates: Floats, Q: Floats, V: Floats, visits: Int64s, clock: Floats,
 ) -> None:  # fmt: skip
-    """Lines 4 to 7."""
+    """Update the estimates, Q and V after a step: lines 4 to 7."""
     H = horizon(clock)
     note_step(clock, successor == len(Q))
     visits[state, action] += 1

@@ -1,1 +1,1 @@
-"""Agents that plan in the best model of a confidence set, or with bonuses for what they have rarely seen."""
+"""Optimistic agents, which plan in the best model of a confidence set or with bonuses for rarely played pairs."""

@@ -1,7 +1,7 @@
-"""Optimistic agents that plan for attempts: UC-SSP and ULCVI.
+"""The base class of UC-SSP and ULCVI, which make a plan for every attempt.
 
-An attempt starts with a plan, and ends at the goal or after a number of steps, its horizon. So nearly every episode has
-a plan of its own, and these agents are online policies: they plan inside `act` when no attempt is in progress.
+An attempt starts with a plan, and ends at the goal or after a number of steps, its horizon. So nearly every episode
+needs a new plan. For speed, these agents are online agents: they plan inside `act` when no attempt is in progress.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from goalward.arrays import Int32s, Int64s
 from goalward.beliefs.counts import enter
 from goalward.jit import kernel
 
-# Positions in an attempt: its steps so far, its horizon, whether it is in progress, whether the last one failed, and
-# for agents with a policy for each step the number of last steps whose policies differ.
+# Positions in `_attempt`: the steps so far, the horizon, whether an attempt is in progress, whether the last attempt
+# failed, and the number of final steps whose policies differ, for agents with one policy per step.
 TAKEN, HORIZON, IN_PROGRESS, MISSED, DISTINCT = range(5)
 
 
 class Attempts(OnlineAgent, Optimist):
-    """An optimist that plans for one attempt to reach the goal, which ends after `HORIZON` steps at the latest."""
+    """An optimistic agent that makes a plan for each attempt; an attempt ends at the goal or after `HORIZON` steps."""
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         super().begin(task, rng)
@@ -44,7 +44,7 @@ def count_step(
     row: int, successor: int, goal: int,
     size: Int64s, successors: Int32s, counts: Int64s, visits: Int64s, attempt: Int64s,
 ) -> int:  # fmt: skip
-    """Count a step of an attempt; return flags if it ends the attempt, or ROW_FULL with nothing changed."""
+    """Count a step; return `Ended` flags, 0 if the attempt goes on, or ROW_FULL if the step could not be counted."""
     if not enter(row, successor, size, successors, counts):
         return ROW_FULL
     visits[row] += 1

@@ -1,13 +1,12 @@
 """The optimistic backup that EB-SSP and ULCVI share.
 
-With p^ the estimate of a row and V the values of the states, each of them lowers a backup by a bonus b::
+Let p^ be the estimate of a row and V the values of the states. Both algorithms subtract a bonus b from each backup::
 
     b <- max { sqrt(spread Var(p^, V)), floor } + extra + blend p^ (U - V)
     Q <- max { c + p^ V - scale b, 0 }
 
-U are upper values, which only ULCVI has: Q_up <- min { c + p^ U + scale b, cap }. An algorithm is a choice of the
-coefficients (`Bonus`) and of where its backups lead: to a fixed point (EB-SSP), or back from the end of a horizon
-(ULCVI).
+Only ULCVI has the upper values U: Q_up <- min { c + p^ U + scale b, cap }. The algorithms differ in the coefficients
+(`Bonus`) and in the order of backups: EB-SSP iterates to a fixed point, ULCVI backwards from the end of a horizon.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from goalward.jit import kernel
 
 
 class Estimates(NamedTuple):
-    """The rows p^, as `Counts.estimates` returns them; `rest` is the probability that is left for the goal."""
+    """The rows p^ in the format of `Counts.estimates`; `rest` is the remaining probability, which goes to the goal."""
 
     size: Int64s
     successors: Int32s
@@ -31,7 +30,7 @@ class Estimates(NamedTuple):
 
 
 class Bonus(NamedTuple):
-    """The coefficients of b, the first three for each row."""
+    """The coefficients of the bonus b; `spread`, `floor` and `extra` have one entry per row."""
 
     spread: Floats
     floor: Floats
@@ -46,10 +45,10 @@ def back_up(
     rows: Estimates, costs: Floats, bonus: Bonus, V: Floats, U: Floats,
     Q: Floats, Q_up: Floats, V_new: Floats, U_new: Floats,
 ) -> float:  # fmt: skip
-    """Compute Q from V, whose last entry is the goal, and V_new, the smallest Q in each state.
+    """Write Q computed from V, and V_new, the smallest Q in each state; return the largest change of a value.
 
-    Returns the largest change of a value. Q_up and U_new are written only if there is a blend. If several actions
-    tie, U_new is the largest of their values, which holds however ties are broken.
+    The last entry of V is the goal. Q_up and U_new are written only if `blend` is positive. If several actions tie,
+    U_new is the largest of their Q_up, so it is an upper value for every way to break the tie.
     """
     size, successors, mass, rest = rows.size, rows.successors, rows.mass, rows.rest
     spread, floor, extra, scale, blend, cap = bonus
@@ -92,10 +91,10 @@ def fixed_point(
     rows: Estimates, costs: Floats, bonus: Bonus, accuracy: float, max_sweeps: int, limit: float,
     V: Floats, V_new: Floats, Q: Floats,
 ) -> tuple[int, float]:  # fmt: skip
-    """Sweep from zero until no value changes by more than `accuracy`, or one exceeds `limit`.
+    """Sweep from zero until no value changes by more than `accuracy`, or a value exceeds `limit`.
 
-    Returns the number of sweeps and the last change. V and V_new are left as the last two iterates, Q as the backup at
-    V.
+    Returns the number of sweeps and the last change. At the end, V and V_new hold the last two iterates, and Q the
+    backup of V.
     """
     for state in range(V.size):
         V_new[state] = 0.0
@@ -119,9 +118,9 @@ def back_up_horizon(
 ) -> int:  # fmt: skip
     """Iterate backwards from the terminal values V and U until a step changes nothing.
 
-    Returns the number n of steps that this took: ``Q[h, s, a]`` is written for the last n of the H steps. All steps
-    share the rows, so every earlier step has the same Q as the first one written. V_new and U_new are left as the
-    values of the first step.
+    Returns the number n of backups: ``Q[h, s, a]`` is written for the last n of the H steps. All steps have the same
+    rows, so every earlier step has the same Q as step H - n. At the end, V_new and U_new hold the values of the first
+    step.
     """
     H = len(Q)
     for n in range(1, H + 1):

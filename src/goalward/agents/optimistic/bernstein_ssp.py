@@ -1,4 +1,4 @@
-"""Bernstein-SSP: an interval around every transition probability; the slack goes to the goal.
+"""Bernstein-SSP: optimism by a confidence interval for every transition probability.
 
 Reference
     Rosenberg, Cohen, Mansour, Kaplan: Near-optimal Regret Bounds for Stochastic Shortest Path (ICML 2020), Algorithm 2.
@@ -19,12 +19,13 @@ Pseudo-code
     13          s <- s'
 
 How it maps
-    `plan` is lines 7 to 12, `observe` the counting of line 5. Line 6 is ``stop_before_visits = N``, tested before every
-    action, also the first of an episode: a pair never played ends the plan right before it is played.
+    `plan` is lines 7 to 12, and `observe` is the counting in line 5. Line 6 is ``stop_before_visits = N``. It is tested
+    before every action, including the first action of an episode, so a plan ends right before a pair is played for the
+    first time.
 
-Every pair may go to the goal in the optimistic model, so every policy is proper there, and the planner's certified
-solution stands for line 12. The model of lines 10 and 11 minimises sum_y P~(y) V(y) over all distributions with
-P~(y) >= P^(y) - w(y), for every V >= 0 at once.
+In the optimistic model every pair may lead to the goal, so every policy is proper there, and line 12 uses the planner
+with its proved tolerance. For every V >= 0, the model of lines 10 and 11 minimises sum_y P~(y) V(y) over all
+distributions with P~(y) >= P^(y) - w(y), where w is the width in line 10.
 """
 
 from __future__ import annotations
@@ -42,12 +43,12 @@ from goalward.planning.solve import Solution, solve
 from goalward.ssp.model import SSP
 
 TOLERANCE = 1e-10
-"""What is asked of the planner: finer than the margin in which actions tie."""
+"""The tolerance of the planner, which is finer than the margin within which actions tie."""
 
 
 @register("bernstein-ssp")
 class BernsteinSSP(Optimist):
-    """Optimism by Bernstein intervals; it needs neither B* nor T*, and K only if some costs are zero."""
+    """Optimism by Bernstein intervals; it does not need B* or T*, and it needs K only if some costs are zero."""
 
     bound = "O~(B* S sqrt(A K))"
     assumes = "c >= c_min > 0"
@@ -67,12 +68,12 @@ class BernsteinSSP(Optimist):
         model = self.optimistic_model()
         self._solution = self.solve(model)
         Q = action_values(model, self._solution.values)
-        # The costs and values that are shown are true ones.
+        # A plan shows true costs and values.
         shown = model if self._unit == 1.0 else model._replace(costs=self._unit * self._costs)
         return Plan(self.greedy(Q), stop_before_visits=N, model=shown, values=self._unit * self._solution.values)
 
     def optimistic_model(self) -> SSP:
-        """Lines 8 to 11."""
+        """Return the optimistic model (P~, c) of lines 8 to 11."""
         counts = self.counts
         rows = counts.visits.size
         A_ratio = log_ratio(counts.visits, self.delta)
@@ -83,7 +84,7 @@ class BernsteinSSP(Optimist):
         return SSP._trusted(indptr, near[:end], mass[:end], self._costs, self.task.initial_state)
 
     def solve(self, model: SSP) -> Solution:
-        """Line 12, starting from the solution of the previous epoch."""
+        """Solve the optimistic model (line 12), starting from the solution of the previous epoch."""
         try:
             return solve(model, TOLERANCE, start=self._solution)
         except PrecisionError as error:
@@ -92,18 +93,18 @@ class BernsteinSSP(Optimist):
 
 
 def log_ratio(visits: Int64s, delta: float) -> Floats:
-    """Return A(s, a) = log(S A N⁺ / delta) / N⁺ for each row of ``visits[s, a]``; checked against the paper."""
+    """Return A(s, a) = log(S A N⁺ / delta) / N⁺ for each pair; the formula was checked against the paper."""
     N = at_least_one(visits)
     return np.log(visits.size * N / delta) / N
 
 
 def width(A_ratio: Floats, scale: float) -> tuple[Floats, Floats]:
-    """Return the parts of the width 28 A + 4 sqrt(P^ A): the constant and the factor of sqrt(P^)."""
+    """Return the two parts of the width 28 A + 4 sqrt(P^ A): the constant and the factor of sqrt(P^)."""
     return scale * 28.0 * A_ratio, scale * 4.0 * np.sqrt(A_ratio)
 
 
 def cost_floor(task: Task) -> float:
-    """Return eps = S² A / K: with zero costs the algorithm runs on max(c, eps). The paper has B* eps if B* is known."""
+    """Return eps = S² A / K, the cost floor if some cost is zero. For known B*, the paper has B* eps."""
     return task.states**2 * task.actions / task.episodes
 
 
@@ -112,9 +113,9 @@ def lower_rows(
     goal: int, size: Int64s, successors: Int32s, counts: Int64s, visits: Int64s, available: Bools,
     constant: Floats, root: Floats, indptr: Int64s, near: Int32s, mass: Floats,
 ) -> int:  # fmt: skip
-    """Write p̃ as canonical rows, w(y) = constant + root sqrt(p̂(y)) per row; return the number of entries.
+    """Write P~ as canonical rows with the widths w(y) = constant + root sqrt(P^(y)); return the number of entries.
 
-    The goal's share is the sum of what is taken away, so it is positive however small the widths are.
+    The probability of the goal is the sum of all reductions, so it is positive even for very small widths.
     """
     end = 0
     for row in range(size.size):

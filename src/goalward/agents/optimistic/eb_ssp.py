@@ -2,8 +2,8 @@
 
 Reference
     Tarbouriech, Zhou, Du, Pirotta, Valko, Lazaric: Stochastic Shortest Path: Minimax, Parameter-Free and Towards
-    Horizon-Free Regret (NeurIPS 2021). The text was not at hand: the algorithm and its constants are recalled, and
-    checked against two later papers that restate VISGO (see docs/reference/agents-optimistic.md).
+    Horizon-Free Regret (NeurIPS 2021). The text was not available: the algorithm and its constants were written from
+    memory and checked against two later papers that restate VISGO (see docs/reference/agents-optimistic.md).
 
 Pseudo-code
      1  N, n <- 0; Q, V <- 0; j <- 0
@@ -27,10 +27,10 @@ Pseudo-code
     16          Q <- max { c^ + p~ V_i - b, 0 }; V_{i+1} <- min_a Q
 
 How it maps
-    `plan` is lines 7 to 10 and VISGO, `observe` the counting of lines 5 and 6. A plan ends right after a pair has
-    reached its next power of two: ``stop_after_visits``. Ties of line 5 are broken at every step: the policy of a plan
-    is a mixture. Where costs are known, c^ = c and the term of c_3 is dropped. Line 16 cuts off at exactly 0, so that
-    actions tie exactly where the bonus exceeds all that is known.
+    `plan` is lines 7 to 10 and VISGO, and `observe` is the counting in lines 5 and 6. A plan ends right after the
+    visits of a pair have reached the next power of two (``stop_after_visits``). Ties in line 5 are broken at every
+    step, so the policy of a plan is a mixture. If costs are known, c^ = c and the term with c_3 is left out. Line 16
+    sets negative values to exactly 0, so all actions with a very large bonus tie.
 """
 
 from __future__ import annotations
@@ -48,31 +48,31 @@ from goalward.beliefs.counts import Counts
 from goalward.settings import Positive
 
 C1, C2, C3 = 6.0, 36.0, 2.0 * np.sqrt(2.0)
-"""The constants of line 15, recalled; c_2 = c_1² is what makes line 16 monotone in V."""
+"""The constants of line 15, written from memory; c_2 = c_1² makes line 16 monotone in V."""
 
 C4 = 2.0 * np.sqrt(2.0)
-"""The constant of the last term of line 15, recalled with less confidence."""
+"""The constant of the last term of line 15, written from memory with less certainty."""
 
 FINEST = 1e-10
-"""The least accuracy asked of VISGO: 2^(-j) underflows after a thousand triggers."""
+"""The smallest eps of VISGO, because 2^(-j) underflows after a thousand triggers."""
 
 
 @register("eb-ssp")
 class EBSSP(Optimist, kw_only=True):
-    """Optimism by bonuses, with B >= B* given or found by doubling."""
+    """Optimism by bonuses; it needs B*, an upper bound on B*, or "doubling"."""
 
     bound = "O~(sqrt((B*² + B*) S A K))"
     assumes = "c >= c_min > 0"
 
     B_star: Positive | Literal["doubling"]
-    """B*, or a bound on it; "doubling" finds one by doubling."""
+    """B* or an upper bound on it; "doubling" starts at 1 and doubles the bound when a value exceeds it."""
 
     unknown_costs_covered: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("B_star",)
 
     @property
     def doubling(self) -> bool:
-        """Whether B is found by doubling."""
+        """Whether the agent finds B by doubling."""
         return self.B_star == "doubling"
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
@@ -89,7 +89,7 @@ class EBSSP(Optimist, kw_only=True):
         self._before, self.V = np.zeros(task.states + 1), np.zeros(task.states + 1)
 
     def plan(self, state: int) -> Plan:
-        """Lines 7 to 10; the plan ends when the visits of a pair reach the next power of two."""
+        """Return a plan by lines 7 to 10; it ends when the visits of a pair reach the next power of two."""
         N, n = self.counts.visits, self.refreshed.visits
         due = np.flatnonzero(next_power(n) <= N)
         for row in due.tolist():
@@ -101,7 +101,7 @@ class EBSSP(Optimist, kw_only=True):
         return Plan(policy, stop_after_visits=next_power(n) - N, values=self._unit * self.V[:-1])
 
     def refresh(self, row: int) -> None:
-        """Lines 8 and 9."""
+        """Update the estimates of one pair from the counts: lines 8 and 9."""
         pair = divmod(row, self.task.actions)
         self.j += 1
         if self.paid.unknown[pair]:
@@ -111,7 +111,7 @@ class EBSSP(Optimist, kw_only=True):
         self.refreshed.copy_row(row, self.counts)
 
     def visgo(self, eps: float) -> None:
-        """Lines 12 to 16; if B was not given, double it while an iterate exceeds it."""
+        """Compute Q and V by lines 12 to 16; with "doubling", double B while a value exceeds it."""
         if self.doubling:
             self.B = max(self.B, least_bound(self.k, self.task))
         rows = Estimates(*self.refreshed.estimates(1.0))  # line 12
@@ -131,7 +131,7 @@ class EBSSP(Optimist, kw_only=True):
         super().observe(steps)
         self.k += int(np.count_nonzero(steps.next_states == self.task.goal))
         if self.task.costs_unknown:
-            # One by one, so that the sums do not depend on how the steps were cut.
+            # One by one, so that the sums do not depend on how steps are grouped.
             paid = np.maximum(steps.costs / self._unit, self.eta)
             np.add.at(self.theta, (steps.states, steps.actions), paid)
 
@@ -140,19 +140,19 @@ class EBSSP(Optimist, kw_only=True):
 
 
 def next_power(n: Int64s) -> Int64s:
-    """Return the next visits at which an estimate is refreshed: 1, 2, 4, 8, ..."""
+    """Return the number of visits at which the estimate of a pair is next updated: 1, 2, 4, 8, ..."""
     return np.maximum(2 * n, 1)
 
 
 def iota(visits: Int64s, delta: float) -> Floats:
-    """Return ln(12 S A S' n⁺² / delta) for each row of ``visits[s, a]``; recalled."""
+    """Return ln(12 S A S' n⁺² / delta) for each pair; the formula was written from memory."""
     S, A = visits.shape
     n = at_least_one(visits)
     return np.asarray(np.log(12.0 * S * A * (S + 1) * n * n / delta))
 
 
 def bonus(visits: Int64s, delta: float, B: float, costs: Floats | None, scale: float) -> Bonus:
-    """Return the coefficients of line 15; `costs` are c^ where unknown, and zero where known; None if all are known."""
+    """Return the coefficients of line 15; `costs` is c^ with zeros for known costs, or None if all costs are known."""
     n = at_least_one(visits)
     log_term = iota(visits, delta)
     extra = C4 * B * np.sqrt((visits.shape[0] + 1) * log_term) / n
@@ -162,10 +162,10 @@ def bonus(visits: Int64s, delta: float, B: float, costs: Floats | None, scale: f
 
 
 def least_bound(k: int, task: Task) -> float:
-    """Return sqrt(k) / (S^(3/2) A^(1/2)), the least B of episode k if B is not given; recalled."""
+    """Return sqrt(k) / (S^(3/2) A^(1/2)), the smallest B of episode k with "doubling"; written from memory."""
     return float(np.sqrt(k / (task.states**3 * task.actions)))
 
 
 def cost_floor(task: Task) -> float:
-    """Return eta = 1 / K², the least cost if one is zero; recalled, like 1 / (T* K) for known T*."""
+    """Return eta = 1 / K², the cost floor if some cost is zero; written from memory. For known T*, it is 1 / (T* K)."""
     return 1.0 / task.episodes**2

@@ -1,8 +1,8 @@
-"""UC-SSP: optimism in L1 balls, in two phases, with a horizon for every attempt.
+"""UC-SSP: optimism over L1 balls of kernels, in two phases, with a horizon for every attempt.
 
 Reference
     Tarbouriech, Garcelon, Valko, Pirotta, Lazaric: No-Regret Exploration in Goal-Oriented Reinforcement Learning
-    (ICML 2020), Algorithms 1 and 2; for zero costs the variant of its appendix, UC-SSP-L_eta.
+    (ICML 2020), Algorithms 1 and 2; for zero costs, the variant UC-SSP-L_eta in the appendix.
 
 Pseudo-code
      1  t <- 1, G <- 0
@@ -24,17 +24,17 @@ Pseudo-code
     15      H <- min { n > 1 : |Q~^(n-1)|_inf <= gamma }
 
 How it maps
-    An online policy: `act` carries out lines 5, 6 and 10 to 15 when no attempt is in progress (`plan_attempt`), `learn`
-    lines 8 and 9, and `rollout` both in one kernel, because nearly every episode has a plan of its own. With a cost of
-    zero somewhere, phase 1 plans with c + k^(-1/3) and eps = c_max / t_0.
+    This is an online agent. `act` carries out lines 5, 6 and 10 to 15 when no attempt is in progress (`plan_attempt`),
+    `learn` carries out lines 8 and 9, and `rollout` does both in one kernel, because nearly every episode needs a new
+    plan. If some cost is zero, phase 1 plans with the costs c + k^(-1/3) and eps = c_max / t_0.
 
 Extended value iteration
-    Line 13 needs min { sum_y p~(y) v(y) : |p~ - p^|_1 <= beta }. V(goal) = 0 is the smallest value, so this gives
-    beta/2 more to the goal and takes as much from the successors of largest value (Jaksch, Ortner and Auer 2010,
-    section 3.1.2, for costs instead of rewards). A row never visited has beta >= 2 and goes to the goal at once; where
-    a small `scale` takes beta below 2, its empirical row is empty, which also stands for the goal. From v_0 = 0 all
-    iterates lie below the fixed point. For line 15, |Q~^(n-1)|_inf is the largest entry of Q~^(n-1) applied to the
-    vector of ones: one product for each n.
+    Line 13 needs min { sum_y p~(y) v(y) : |p~ - p^|_1 <= beta }. The goal has the smallest value, 0, so the minimiser
+    moves probability beta/2 to the goal from the successors of largest value (Jaksch, Ortner and Auer 2010, section
+    3.1.2, for costs instead of rewards). A row never visited has beta >= 2, so it leads to the goal at once. This also
+    holds if a small `scale` makes beta < 2, because an empty empirical row stands for the goal. Starting from v_0 = 0,
+    all iterates lie below the fixed point. In line 15, |Q~^(n-1)|_inf is the largest entry of Q~^(n-1) applied to the
+    vector of ones, so each n takes one matrix-vector product.
 """
 
 from __future__ import annotations
@@ -57,15 +57,15 @@ from goalward.beliefs.counts import RowCounts
 from goalward.jit import kernel
 
 MAX_HORIZON = 10_000_000
-"""Where the search for the pivot horizon of line 15 ends; how often it did is in the notes of the run."""
+"""The largest horizon in line 15; the notes of a run count how often it was reached."""
 
-DONE, UNSETTLED = range(2)  # why the rollout returns to Python, beside ROW_FULL
-# Positions in the progress: k, G, the largest horizon, how many horizons were capped.
+DONE, UNSETTLED = range(2)  # the reasons why the rollout returns to Python, besides ROW_FULL
+# Positions in `progress`: k, G, the largest horizon, the number of capped horizons.
 EPISODE, FAILED, LARGEST, CAPPED = range(4)
 
 
 class Balls(NamedTuple):
-    """For each row: beta, and the empirical row without the goal, largest value first; `size` entries are in use."""
+    """The L1 balls: beta, and `size` entries of the empirical row without the goal, sorted by decreasing value."""
 
     beta: Floats
     size: Int64s
@@ -74,13 +74,13 @@ class Balls(NamedTuple):
 
     @classmethod
     def empty(cls, rows: int, width: int) -> Balls:
-        """Return room for rows with at most `width` successors."""
+        """Return empty balls with room for `width` successors per row."""
         size = np.zeros(rows, dtype=np.int64)
         return cls(np.zeros(rows), size, np.zeros((rows, width), dtype=np.int32), np.zeros((rows, width)))
 
 
 class Memory(NamedTuple):
-    """What the kernels read and change; `outcome` is the last change, the accuracy and the sweeps of line 13."""
+    """The data of the kernels; `outcome` is the last change, the accuracy and the number of sweeps of line 13."""
 
     counts: RowCounts
     balls: Balls
@@ -106,7 +106,7 @@ class Memory(NamedTuple):
 
 @register("uc-ssp")
 class UCSSP(Attempts):
-    """Optimism in L1 balls; it needs known costs, but not B*, T* or K."""
+    """Optimism over L1 balls of kernels; it needs known costs, but not B*, T* or K."""
 
     bound = "O~(D S sqrt(A D K / c_min))"
     assumes = "c >= c_min > 0, D finite"
@@ -115,7 +115,7 @@ class UCSSP(Attempts):
         """Line 1."""
         super().begin(task, rng)
         self.progress: Int64s = np.zeros(4, dtype=np.int64)
-        # t_0 eps in phase 1; with zero costs that of UC-SSP-L_eta.
+        # t_0 eps in phase 1; with zero costs, the eps of UC-SSP-L_eta.
         self._zero_costs = not self._costs.min() > 0.0
         self._accuracy = float(self._c_max if self._zero_costs else 0.5 * self._costs.min())
         self._unit_costs = np.where(task.available, 1.0, np.inf)
@@ -125,7 +125,7 @@ class UCSSP(Attempts):
         self._outcome = np.zeros(3)
 
     def act(self, state: int, draw: Callable[[], float]) -> int:
-        """Lines 5 and 6 if no attempt is in progress, then line 7."""
+        """Return the action of line 7; if no attempt is in progress, plan first."""
         if self._attempt[IN_PROGRESS] == 0 and not plan_attempt(self.rng, self.memory()):
             self.refuse()
         return self._policy.item(state)
@@ -138,12 +138,12 @@ class UCSSP(Attempts):
             self.counts.widen()
 
     def refuse(self) -> None:
-        """Raise ConvergenceError: extended value iteration did not settle."""
+        """Raise ConvergenceError after extended value iteration has not converged."""
         self.epoch = int(self.progress[EPISODE] + self.progress[FAILED])
         self.check_settled(*self._outcome)
 
     def memory(self) -> Memory:
-        """Return what the kernels read and change."""
+        """Return the data that the kernels read and change."""
         if self._balls.mass.shape != self.counts.counts.shape:
             self._balls = Balls.empty(*self.counts.counts.shape)
         return Memory(
@@ -167,13 +167,13 @@ class UCSSP(Attempts):
 
 @kernel
 def plan_attempt(rng: np.random.Generator, memory: Memory) -> bool:
-    """Lines 5, 6 and 10 to 15; False if extended value iteration did not settle."""
+    """Start an attempt by lines 5, 6 and 10 to 15; return False if extended value iteration did not converge."""
     progress, attempt, balls, Q = memory.progress, memory.attempt, memory.balls, memory.Q
     t = 1
     for row in range(memory.counts.visits.size):
         t += memory.counts.visits[row]
     costs = memory.costs
-    offset = 0.0  # UC-SSP-L_eta: added to all costs in phase 1 where some cost is zero
+    offset = 0.0  # UC-SSP-L_eta adds it to all costs in phase 1 if some cost is zero
     if attempt[MISSED] == 0:
         progress[EPISODE] += 1
         gamma, eps = 1.0 / np.sqrt(progress[EPISODE]), memory.accuracy / t
@@ -202,7 +202,7 @@ def plan_attempt(rng: np.random.Generator, memory: Memory) -> bool:
 
 @kernel
 def roll_out(rng: np.random.Generator, model: Dynamics, walk: Walk, memory: Memory) -> int:
-    """Plan, act and count while there is room; return why Python is needed."""
+    """Plan, act and count while the walk has room; return DONE, UNSETTLED or ROW_FULL."""
     S, A = memory.costs.shape
     size, successors, counts, visits = memory.counts
     policy, attempt, cursor = memory.policy, memory.attempt, walk.cursor
@@ -222,14 +222,14 @@ def roll_out(rng: np.random.Generator, model: Dynamics, walk: Walk, memory: Memo
 
 @kernel
 def radius(n: int, S: int, A: int, delta: float) -> float:
-    """Return beta of line 12 after n visits; checked against the paper."""
+    """Return beta of line 12 after n visits; the formula was checked against the paper."""
     N = float(max(n, 1))
     return math.sqrt(8.0 * S * math.log(2.0 * A * N / delta) / N)
 
 
 @kernel
 def write_balls(rows: RowCounts, S: int, A: int, delta: float, scale: float, balls: Balls) -> None:
-    """Write beta and the empirical row without the goal, for each row."""
+    """Write `balls`: for each row, beta and the empirical row without the goal."""
     seen, successors, counts, visits = rows
     beta, size, near, mass = balls
     for row in range(S * A):
@@ -245,7 +245,7 @@ def write_balls(rows: RowCounts, S: int, A: int, delta: float, scale: float, bal
 
 @kernel
 def sort_row(row: int, end: int, successors: Int32s, mass: Floats, values: Floats) -> None:
-    """Sort a row by decreasing value; insertion sort is fast on rows that are nearly sorted, as between sweeps."""
+    """Sort a row by decreasing value, by insertion sort, because rows are nearly sorted after the previous sweep."""
     for entry in range(1, end):
         state = successors[row, entry]
         share = mass[row, entry]
@@ -260,7 +260,7 @@ def sort_row(row: int, end: int, successors: Int32s, mass: Floats, values: Float
 
 @kernel
 def minimise(row: int, beta: float, size: Int64s, successors: Int32s, mass: Floats, values: Floats) -> float:
-    """Return the least Σ p̃ V over the ball of a row; the row is left sorted by decreasing value."""
+    """Return the minimum of Σ p~ V over the ball of a row, and sort the row by decreasing value."""
     if beta >= 2.0:
         return 0.0
     end = size[row]
@@ -282,10 +282,10 @@ def extended_value_iteration(
     balls: Balls, costs: Floats, offset: float, accuracy: float, max_sweeps: int,
     values: Floats, following: Floats, Q: Floats,
 ) -> tuple[int, float]:  # fmt: skip
-    """Iterate from zero with the costs c + offset; return the sweeps and the last change.
+    """Iterate from zero with the costs c + offset; return the number of sweeps and the last change.
 
-    `values` is left as v_m, `following` as v_{m+1} and ``Q[s, a]`` as the extended operator at v_m; the rows are left
-    in the order of v_m, which is what `pivot_horizon` needs.
+    At the end, `values` holds v_m, `following` holds v_{m+1}, and ``Q[s, a]`` the extended operator at v_m. The rows
+    are sorted by v_m, as `pivot_horizon` requires.
     """
     S, A = costs.shape
     beta, size, successors, mass = balls
@@ -314,9 +314,9 @@ def extended_value_iteration(
 def pivot_horizon(
     policy: Int64s, A: int, balls: Balls, target: float, limit: int, weight: Floats, following: Floats
 ) -> int:
-    """Return the first n > 1 with |Q̃^{n-1}|_inf <= target, or `limit`; call it after `extended_value_iteration`.
+    """Return the first n > 1 with |Q~^{n-1}|_inf <= target, or `limit`; call it after `extended_value_iteration`.
 
-    The rows of the policy are replaced by the minimising ones.
+    The rows of the policy in `balls` are replaced by the minimising rows.
     """
     beta, size, successors, mass = balls
     for state in range(policy.size):

@@ -2,8 +2,8 @@
 
 Reference
     Cohen, Efroni, Mansour, Rosenberg: Minimax Regret for Stochastic Shortest Path (NeurIPS 2021), Algorithms 1 and 2.
-    The text was not at hand: the form of the reduction is checked against Chen, Jain, Luo (ICML 2022), who restate it;
-    its digits and the bonuses are recalled (see docs/reference/agents-optimistic.md).
+    The text was not available. The form of the reduction was checked against Chen, Jain, Luo (ICML 2022), who restate
+    it; its constants and the bonuses were written from memory (see docs/reference/agents-optimistic.md).
 
 Pseudo-code
      1  H <- ceil(8 T* ln(8 K)), c_f(s) <- 8 B* for s other than the goal, B <- 9 B*, delta <- delta / 4, m <- 0
@@ -24,11 +24,11 @@ Pseudo-code
     13          pi_h(s) <- argmin_a Q_lo; J_lo(s) <- Q_lo(s, pi_h(s)); J_up(s) <- min { Q_up(s, pi_h(s)), H + 8 B* }
 
 How it maps
-    An online policy: `act` carries out lines 5, 6 and 8 to 13 when no interval is in progress (`plan_interval`), then
-    line 7; `learn` counts; `rollout` does both in one kernel, because nearly every episode has a plan of its own. The
-    backups of lines 10 to 13 are in `backup.py`. Counts are shared by all steps, so once J_lo and J_up do not change
-    from one step to the one before, no earlier step changes either, and the induction of line 10 stops there: exact,
-    and hundreds of steps shorter. Ties are broken at every step. c^ is the mean cost so far, and 0 before the first
+    This is an online agent. If no interval is in progress, `act` first carries out lines 5, 6 and 8 to 13
+    (`plan_interval`), then line 7. `learn` counts. `rollout` does both in one kernel, because nearly every episode
+    needs a new plan. The backups of lines 10 to 13 are in `backup.py`. All steps have the same counts, so once a backup
+    changes neither J_lo nor J_up, earlier steps do not change them either, and the induction of line 10 stops. This is
+    exact and saves hundreds of steps. Ties are broken at every step. c^ is the mean cost so far, and 0 before the first
     visit.
 """
 
@@ -58,9 +58,10 @@ LARGEST_PLAN = 1 << 28
 
 
 class Memory(NamedTuple):
-    """What `plan_interval` reads and changes; `constant` is 62 H³ S', `J` has J_lo and J_up of two steps.
+    """The data that `plan_interval` reads and changes.
 
-    Rows whose costs are unknown have `cost_unknown` 1, and Var(c^) in `cost_spread`; the others have zeros.
+    `constant` is 62 H³ S', and `J` holds J_lo and J_up of two steps. `cost_unknown` is 1 for rows with unknown costs
+    and 0 for others; `cost_spread` is Var(c^), and 0 for known costs.
     """
 
     counts: RowCounts
@@ -102,10 +103,10 @@ class ULCVI(Attempts, kw_only=True):
         H, pairs = horizon(self.T_star, task.episodes), task.costs.size
         if H * pairs > LARGEST_PLAN:
             raise SettingError(
-                f"the horizon 8 T* ln(8 K) is {H}; plans of {H} steps by {pairs} pairs do not fit into memory: a"
-                " smaller T_star is needed"
+                f"plans of 8 T* ln(8 K) = {H} steps for {pairs} state-action pairs do not fit into memory; use a"
+                " smaller T_star, or an agent without a horizon, such as eb-ssp"
             )
-        self._chance_factor = float(self.ties == "random")  # with 0, `pick` takes the first of the best actions
+        self._chance_factor = float(self.ties == "random")  # with 0, `pick` takes the first of the tied actions
         self._Q = np.zeros((H, *task.costs.shape))
         self.m: Int64s = np.zeros(1, dtype=np.int64)
         c_f, B = 8.0 * self.B_star / self._unit, 9.0 * self.B_star / self._unit
@@ -124,7 +125,7 @@ class ULCVI(Attempts, kw_only=True):
         return not self.task.costs_unknown
 
     def learn(self, step: Step[int]) -> int:
-        """Line 7: count a step and, if it is unknown, its cost."""
+        """Count a step of line 7, and learn its cost if the cost is unknown."""
         if self.task.costs_unknown:
             paid = self.paid
             columns = np.array([step.state]), np.array([step.action]), np.array([step.cost])
@@ -138,14 +139,14 @@ class ULCVI(Attempts, kw_only=True):
             self.estimate_costs()
 
     def estimate_costs(self, pairs: Any = ...) -> None:
-        """Compute c^ and Var(c^) for all pairs, or for those that `pairs` selects."""
+        """Compute c^ and Var(c^) for all pairs, or only for the index `pairs`."""
         paid, spread = self.paid, self._cost_spread.reshape(self.task.costs.shape)
         mean = paid.means[pairs] / self._unit
         self._costs[pairs] = np.where(paid.unknown[pairs], mean, self._costs[pairs])
         spread[pairs] = paid.squares[pairs] / np.maximum(paid.visits[pairs], 1) / self._unit**2
 
     def act(self, state: int, draw: Callable[[], float]) -> int:
-        """Lines 5, 6 and 8 to 13 if no interval is in progress, then line 7."""
+        """Return the action of line 7; if no interval is in progress, plan first."""
         if self._attempt[IN_PROGRESS] == 0:
             plan_interval(self.memory())
         h = max(self._attempt[TAKEN], len(self._Q) - self._attempt[DISTINCT])
@@ -159,7 +160,7 @@ class ULCVI(Attempts, kw_only=True):
         return self._unit * self._V[:-1]
 
     def current_plan(self) -> Plan:
-        """Return the last plan, for display; its policy is that of the first steps."""
+        """Return the last plan, for display; its policy is the one for the first steps."""
         policy, values = self.mixture(self._Q[-self._attempt[DISTINCT]]), self.values()
         return Plan(policy, stop_after_goals=1, stop_after_steps=len(self._Q), stop_when_truncated=True, values=values)
 
@@ -167,7 +168,7 @@ class ULCVI(Attempts, kw_only=True):
         return super().notes() | {"horizon": len(self._Q)}
 
     def memory(self) -> Memory:
-        """Return what the kernels read and change."""
+        """Return the data that the kernels read and change."""
         counts = self.counts.rows
         if self._mass.shape != counts.counts.shape:
             self._mass = np.empty(counts.counts.shape)
@@ -177,19 +178,19 @@ class ULCVI(Attempts, kw_only=True):
 
 
 def horizon(T_star: float, episodes: int) -> int:
-    """Return H of line 1."""
+    """Return the horizon H of line 1."""
     return math.ceil(8.0 * T_star * math.log(8.0 * episodes))
 
 
 @kernel
 def log_term(S: int, A: int, H: int, m: int, delta: float) -> float:
-    """Return L of line 8; recalled."""
+    """Return L of line 8; the formula was written from memory."""
     return 3.0 * math.log(3.0 * (S + 1) * A * H * m / delta)
 
 
 @kernel
 def plan_interval(memory: Memory) -> None:
-    """Lines 5, 6 and 8 to 13."""
+    """Start an interval: compute its policies by lines 5, 6 and 8 to 13."""
     counts, rows, bonus, attempt, J = memory.counts, memory.rows, memory.bonus, memory.attempt, memory.J
     H, S, A = memory.Q.shape
     memory.m[0] += 1
@@ -208,7 +209,7 @@ def plan_interval(memory: Memory) -> None:
 
 @kernel
 def roll_out(model: Dynamics, walk: Walk, order: Int64s, chance_factor: float, memory: Memory) -> bool:
-    """Plan, act and count while the walk has room; False before a step whose row cannot take a new successor."""
+    """Plan, act and count while the walk has room; return False if the next step's row may be too short."""
     cursor, choices, attempt, Q = walk.cursor, walk.choices, memory.attempt, memory.Q
     size, successors, counts, visits = memory.counts
     H, S, A = Q.shape
