@@ -52,8 +52,8 @@ def test_a_saved_agent_goes_on(tmp_path: Path) -> None:
     ("cells", "message"),
     [
         (0, "cells is 0; it must be an integer of at least 1"),
-        ([3, 3], "there are 1 dimensions: give 1 numbers, or one"),
-        (200_000, "at most 100,000 fit"),
+        ([3, 3], "the box has 1 dimensions: pass 1 numbers, or one for all"),
+        (200_000, "at most 100,000 are allowed"),
     ],
 )
 def test_bad_settings(cells: Any, message: str) -> None:

@@ -139,7 +139,7 @@ def test_an_agent_of_a_task_made_of_functions_goes_on(agent: Any, tmp_path: Path
     agents.save(run.agent, tmp_path / "agent.npz")
     loaded = agents.load(tmp_path / "agent.npz")
     agents.save(loaded, tmp_path / "again.npz")
-    with pytest.raises(SettingError, match="resume with the task"):
+    with pytest.raises(SettingError, match="pass the task again"):
         loaded.task.goal(np.zeros((1, 1)))
     here = learn(run.agent, line(), 6, seed=2, resume=True, keep_steps=True)
     for path in ("agent.npz", "again.npz"):
@@ -172,7 +172,7 @@ def test_what_was_learnt_serves_another_goal_and_other_costs() -> None:
         (
             ContinuousPSRL(),
             ContinuousTask([0.0] * 5, [1.0] * 5, 2, lambda x, a, rng: x, lambda x: x[:, 0] > 0.9, start=[0.5] * 5),
-            "the task has 5 dimensions; continuous-psrl plans on a lattice and allows at most 4: pass a function state=",
+            "the task has 5 dimensions; continuous-psrl plans on a lattice and allows at most 4: pass a function",
         ),
         (ContinuousPSRL(), worlds.grid_world(), "continuous-psrl needs a goal task with continuous states"),
         (agents.make("psrl"), line(), "psrl needs finitely many states"),

@@ -50,9 +50,9 @@ def test_it_is_an_environment() -> None:
     ("bins", "message"),
     [
         (0, "bins is 0; it must be an integer of at least 1"),
-        ((3,), "there are 2 dimensions: give 2 numbers"),
+        ((3,), "the box has 2 dimensions: pass 2 numbers"),
         ((3, 2.5), "bins is 2.5; it must be an integer"),
-        (10_000, "100,000,000 bins in 2 dimensions; at most 1,000,000 fit"),
+        (10_000, "which makes 100,000,000 bins in total; at most 1,000,000 are allowed"),
     ],
 )
 def test_bins(bins: Any, message: str) -> None:
@@ -61,11 +61,11 @@ def test_bins(bins: Any, message: str) -> None:
 
 
 def test_other_things_cannot_be_cut() -> None:
-    with pytest.raises(SettingError, match=r"FrozenLake-v1 are Discrete\(16\); Discretize cuts a Box"):
+    with pytest.raises(SettingError, match=r"FrozenLake-v1 are Discrete\(16\); Discretize needs a Box"):
         gw.Discretize(gymnasium.make("FrozenLake-v1"), bins=3)
-    with pytest.raises(SettingError, match="observations of int are None; Discretize cuts a Box"):
+    with pytest.raises(SettingError, match="observations of int are None; Discretize needs a Box"):
         gw.Discretize(3, bins=3)  # type: ignore[arg-type]
-    with pytest.raises(ShapeError, match="both must be one list of the same length"):
+    with pytest.raises(ShapeError, match="both must be lists of the same length"):
         car(bins=3, low=[0.0])
     with pytest.raises(StateError, match="must be 2 finite numbers"):
         car(bins=3).observation(np.array([np.nan, 0.0]))

@@ -1,4 +1,4 @@
-"""Tasks with continuous states: the task, its regression belief, its planner, its agents, and the built-in tasks.
+"""Continuous states: the class of tasks, the built-in tasks, the agents, and their regression belief and planner.
 
 >>> import goalward as gw
 >>> gw.continuous.make("navigation", wind=0.1).spec.actions
@@ -20,7 +20,7 @@ else:
 
 
 def make(id: str, /, **settings: Any) -> "ContinuousTask":
-    """Build a task with continuous states by its id, such as ``mountain-car``, with the `settings` of that task."""
+    """Build the continuous task with an id, such as ``mountain-car``; `settings` are arguments of the task."""
     from goalward.continuous.task import ContinuousTask
     from goalward.errors import SettingError
     from goalward.worlds.base import build

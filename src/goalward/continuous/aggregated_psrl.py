@@ -1,12 +1,12 @@
 """PSRL-SSP on the cells of a box: the paper's approach to continuous states.
 
-The box is cut into equal cells, which are the states of PSRL-SSP (see `psrl.py`); a step into the goal set leads to its
-goal. Where a cell leads depends on where in the cell the agent is, so the cells are not a Markov model of the task and
-nothing about the algorithm is proved here. It is the baseline of continuous PSRL-SSP.
+The box is cut into equal cells, which are the states of PSRL-SSP (see `psrl.py`); its goal is the goal set. The next
+cell depends on where in its cell the agent is. So the cells are not a Markov model of the task, and nothing about the
+algorithm is proved. It is the baseline of continuous PSRL-SSP.
 
-A policy on cells may drive the task in a circle forever, although the drawn model says that it reaches the goal. The
-epochs of PSRL-SSP then last until the visits of a pair have doubled, so a later circle takes longer. Those of TSDE (see
-`psrl_variants.py`) also end after one step more than the last epoch took.
+A policy on cells may go in circles forever, although the sampled model says that it reaches the goal. An epoch of
+PSRL-SSP then lasts until the visits to a state–action pair have doubled, which takes longer and longer. An epoch of
+TSDE (see `psrl_variants.py`) is at most one step longer than the previous epoch.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ class AggregatedPSRL(ContinuousAgent):
     """PSRL-SSP on equal cells of a box, as in the paper's experiment with the mountain car."""
 
     cells: Size | Sequence[Size] = 12
-    """The number of cells on each axis, or one list entry for each. The paper's mountain car has 18 by 7."""
+    """The number of cells on each axis: one number, or a list with one for each axis. The paper uses 18 by 7."""
 
     prior: Prior = Dirichlet()
-    """What is believed about the cells' kernel before anything is seen."""
+    """The prior over the transition probabilities between cells."""
 
     epochs: Literal["psrl", "tsde"] = "psrl"
-    """Whose epochs: those of "psrl", or those of "tsde", which end sooner where a policy drives in a circle."""
+    """The rule that ends epochs: "psrl", or "tsde", which ends an epoch sooner if the policy goes in circles."""
 
     def set_up(self, task: TaskSpec) -> None:
         self._cells = Cells(task.low, task.high, per_axis("cells", self.cells, task.dimensions, MOST_CELLS))
@@ -79,7 +79,7 @@ class AggregatedPSRL(ContinuousAgent):
 
 
 class PlanOnCells(Policy[Floats], Stop[Floats]):
-    """A plan on cells, used as a policy and as stop conditions on points."""
+    """Applies a plan on cells, its policy and its stop conditions, to the points of the box."""
 
     def __init__(self, agent: AggregatedPSRL, plan: Plan):
         shape = agent.table.task.costs.shape

@@ -1,4 +1,4 @@
-"""Continuous observations as finitely many states."""
+"""A wrapper that turns continuous observations into finitely many states."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ MOST_CELLS = 1_000_000
 
 
 class Discretize(gymnasium.ObservationWrapper[Any, Any, Any]):
-    """Cuts `Box` observations into equal cells; the cell is the state that an agent sees.
+    """Cuts `Box` observations into equal cells; the agent observes the number of the cell as its state.
 
-    Several true states share a cell, so to the agent the world is random even if it is not, and what happens next
-    depends on more than the cell. No bound on regret covers this.
+    A cell contains many true states, so the world looks random to the agent even if it is deterministic, and it is not
+    Markov. No bound on regret covers this case.
 
     Parameters
     ----------
     env
-        An environment whose observations are a Box of one axis.
+        An environment whose observation space is a Box with one axis.
     bins
-        The number of cells on each axis: one number for all, or one for each.
+        The number of cells on each axis: one number for all axes, or a list with one for each axis.
     low, high
-        Where the cells begin and end on each axis, for bounds that are infinite or too wide. Observations beyond the
-        last cell belong to it.
+        The bounds of the cells on each axis, if those of the observation space are infinite or too wide. An observation
+        outside the bounds belongs to the nearest cell.
 
     Examples
     --------
@@ -51,7 +51,7 @@ class Discretize(gymnasium.ObservationWrapper[Any, Any, Any]):
     ):
         space = getattr(env, "observation_space", None)
         if not isinstance(space, spaces.Box) or len(space.shape) != 1:
-            raise SettingError(f"the observations of {name_of(env)} are {space}; Discretize cuts a Box of one axis")
+            raise SettingError(f"the observations of {name_of(env)} are {space}; Discretize needs a Box with one axis")
         super().__init__(env)
         self.dimensions = space.shape[0]
         lower, upper = checked_box(space.low if low is None else low, space.high if high is None else high)

@@ -1,8 +1,8 @@
-"""How observations become points of a box, points become cells of it, and action numbers what ``env.step`` takes.
+"""Converts observations to points of a box, points to cells, and action numbers to the actions of an environment.
 
-An encoding is plain data, as that of tables is (`goalward.acting.encoding`). Gymnasium's Acrobot and Pendulum observe
-cosines and sines of angles. The functions that compute the angles have names, so a file can refer to them. A function
-of the user's has to be passed again when a file is read.
+Like the encoding of tabular worlds (`goalward.acting.encoding`), a `BoxEncoding` can be stored in a file. Gymnasium's
+Acrobot and Pendulum observe cosines and sines of angles; the functions that compute the angles have names in files. A
+user who passed a function of their own has to pass it again when the file is read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ StateFunction = Callable[[Any], ArrayLike]
 
 
 def checked_point(value: Any, dimensions: int, name: str = "state") -> Floats:
-    """Return some finite numbers as an array; raises StateError if there are not `dimensions` of them."""
+    """Return a point as an array; raises StateError unless it consists of `dimensions` finite numbers."""
     try:
         point = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
@@ -36,7 +36,7 @@ def checked_point(value: Any, dimensions: int, name: str = "state") -> Floats:
 class Cells:
     """The equal cells of a box, numbered in the order of `numpy.unravel_index`.
 
-    `shape` is the number of cells on each axis. Points beyond the box belong to the nearest cell.
+    `shape` is the number of cells on each axis. Points outside the box belong to the nearest cell.
     """
 
     def __init__(self, low: Floats, high: Floats, shape: Sequence[int]):
@@ -44,7 +44,7 @@ class Cells:
         self.width: Floats = (high - low) / self.shape
 
     def of(self, points: Floats) -> Int64s:
-        """Return the numbers of the cells in which some points ``[n, m]`` lie."""
+        """Return the number of the cell of each point ``[n, m]``."""
         index = np.floor((points - self.low) / self.width).astype(np.int64).clip(0, self.shape - 1)
         return np.asarray(np.ravel_multi_index(tuple(index.T), tuple(self.shape)), dtype=np.int64)
 
@@ -58,7 +58,7 @@ class Cells:
 
 
 def with_angles(observation: Any, angles: int) -> Floats:
-    """Return the state of an observation that begins with the cosine and the sine of some angles; speeds follow."""
+    """Return the angles and speeds of an observation that has the cosine and sine of each angle, then the speeds."""
     numbers = checked_point(observation, 3 * angles, "observation")
     pairs = numbers[: 2 * angles].reshape(-1, 2)
     return np.append(np.arctan2(pairs[:, 1], pairs[:, 0]), numbers[2 * angles :])
@@ -69,14 +69,14 @@ STATE_FUNCTIONS: dict[str, StateFunction] = {
     "acrobot": partial(with_angles, angles=2),
     "pendulum": partial(with_angles, angles=1),
 }
-"""Functions that files refer to by name; "function" stands for the user's own."""
+"""Functions that files refer to by name; files use the name "function" for a user's function."""
 
 
 @dataclass(frozen=True, eq=False)
 class BoxEncoding:
-    """How observations become states and action numbers actions.
+    """Converts observations to states, and action numbers to actions of the environment.
 
-    `actions` ``[A, ...]`` holds what the environment takes for each action. `name` is that of the state function.
+    `actions` ``[A, ...]`` has the argument of ``env.step`` for each action. `name` is the name of the state `function`.
     """
 
     dimensions: int
@@ -85,7 +85,7 @@ class BoxEncoding:
     function: StateFunction = np.asarray
 
     def state(self, observation: Any) -> Floats:
-        """Return the state of an observation; raises StateError if it has none."""
+        """Return the state of an observation; raises StateError if it is not a point of finite numbers."""
         return checked_point(self.function(observation), self.dimensions)
 
     def action(self, number: int) -> Any:
@@ -100,7 +100,7 @@ class BoxEncoding:
         """Return the encoding that `to_state` saved; `key` is the function that was passed as ``state=``."""
         function = STATE_FUNCTIONS.get(state["state"], key)
         if function is None:
-            raise SettingError("the states were computed by a function; pass it again: key=function")
+            raise SettingError("the file does not store the function that computes states; pass it as key=function")
         actions = np.array(state["actions"])
         if not actions.ndim or not len(actions) or actions.dtype.kind not in "iuf":
             raise ValueError(f"actions have shape {actions.shape} and dtype {actions.dtype}")

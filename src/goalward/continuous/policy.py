@@ -1,11 +1,11 @@
-"""The policy to deploy for continuous states: a table of costs on a lattice.
+"""The policy that an agent for continuous states exports: a table of expected costs on a lattice.
 
-The policy holds Q[i, a], the cost that the agent expects at node i of a lattice if it plays action a, and then acts
-as well as it can, under the posterior mean. At a state, Q is interpolated between the corners of the cell around it, or
-taken from the nearest node, and the action of the least Q is played, a random one of several. States outside the box
-are moved to its surface. The table needs neither the goal set nor the costs nor the belief, so a file holds it all.
+Q[i, a] is the expected cost to the goal from node i of the lattice under the posterior mean, if the agent plays action
+a first and optimal actions after it. The policy interpolates Q between the corners of the cell around a state, or takes
+it from the nearest node. It plays the action with the smallest Q and breaks ties at random. States outside the box are
+moved to its surface. A file stores the whole policy, which needs neither the goal set nor the costs nor the belief.
 
-Nothing is proved about the policy: on a coarse lattice it may circle without reaching the goal. `evaluate` shows it.
+Nothing is proved about the policy: on a coarse lattice it may go in circles and miss the goal. `evaluate` shows this.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ class LatticePolicy(FrozenPolicy):
     Attributes
     ----------
     low, high, periodic, nodes
-        The box, ``[m]``, which coordinates wrap around, and how many nodes the lattice has on each axis.
+        The bounds of the box, which coordinates wrap around, and the number of nodes on each axis, all ``[m]``.
     values
-        ``[n, A]``: Q at each node, in the order of `numpy.unravel_index`. For cells it is minus the probability with
-        which the policy plays the action.
+        ``[n, A]``: Q at each node, in the order of `numpy.unravel_index`. If the policy is for cells, `values` are
+        minus the probabilities of the actions instead.
     seen
-        ``[n]``: the nodes nearest to states in which the agent has acted. Elsewhere Q is what the belief expects.
+        ``[n]``: True if the agent has acted in a state whose nearest node is this one.
     interpolated
-        Whether Q is interpolated. Otherwise the nodes are the centres of equal cells, and Q is constant in each.
+        Whether Q is interpolated. If not, the nodes are the centres of equal cells, and Q is constant in each cell.
     encoding
-        How observations become states, and action numbers what the environment takes.
+        Converts observations to states, and action numbers to the actions of the environment.
     """
 
     low: Floats
@@ -58,7 +58,7 @@ class LatticePolicy(FrozenPolicy):
     continuous: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        # From bound to bound, but cells, and axes that wrap around, have as many intervals as nodes.
+        # Cells and periodic axes have as many intervals as nodes; other axes have a node at each bound, so one less.
         intervals = self.nodes - (~self.periodic & self.interpolated)
         self._spacing: Floats = (self.high - self.low) / intervals
         self._table = self.values.reshape(*self.nodes, -1)
@@ -73,13 +73,13 @@ class LatticePolicy(FrozenPolicy):
         lower, share = self.cell(state)
         corners = [(i, (i + 1) % n) if self.interpolated else (i,) for i, n in zip(lower, self.nodes, strict=True)]
         block = self._table[np.ix_(*corners)]
-        for weight in share:  # along one axis after the other
+        for weight in share:  # interpolate along one axis after the other
             block = block[0] * (1.0 - weight) + block[1] * weight if self.interpolated else block[0]
         best = np.flatnonzero(block == block.min())
         return int(best[0] if len(best) == 1 else best[int(draw() * len(best))])
 
     def cell(self, state: Floats) -> tuple[Int64s, Floats]:
-        """Return the node at the lower corner around a state, and how far into the cell it lies on each axis."""
+        """Return the lower corner of the cell around a state, and the position of the state in it, from 0 to 1."""
         place = (state - self.low) / self._spacing
         last = self.nodes - 1
         place = np.where(self.periodic, np.mod(place, self.nodes), np.clip(place, 0, last))
@@ -96,7 +96,7 @@ class LatticePolicy(FrozenPolicy):
         task: Any = world.task(1)
         same = isinstance(task, TaskSpec) and np.array_equal((task.low, task.high), (self.low, self.high))
         if not same or not np.array_equal(task.encoding.actions, self.encoding.actions):
-            raise SettingError(f"{world} has another box or other actions than the task in which the policy was learnt")
+            raise SettingError(f"{world} does not have the box and the actions of the task in which the policy learnt")
         return ContinuousPlan(Deployed(self), Stop())
 
     def to_state(self) -> dict[str, Any]:
@@ -124,7 +124,7 @@ class LatticePolicy(FrozenPolicy):
 
 
 class Deployed(Policy[Floats]):
-    """The policy as a plan follows it: it acts on states."""
+    """The policy as part of a plan: it acts on states, not on observations."""
 
     def __init__(self, policy: LatticePolicy):
         self.policy = policy

@@ -1,7 +1,7 @@
 """Continuous PSRL-SSP: posterior sampling for goal tasks with continuous states.
 
-The epochs are those of PSRL-SSP (see `psrl.py`); the model that is drawn is smooth dynamics instead of a table. Nothing
-about this algorithm is proved. docs/reference/agents-continuous.md says what is published and what is not.
+The epochs are those of PSRL-SSP (see `agents/posterior/psrl.py`), but the sampled model is smooth dynamics instead of a
+table. Nothing about this algorithm is proved. docs/reference/agents-continuous.md says which parts are published.
 
 Pseudo-code
      1  Input: the box, the goal set, the costs; D features, a lattice over the box
@@ -20,11 +20,11 @@ Pseudo-code
     14          update the posterior
 
 Giving up
-    A sampled model may not lead to the goal. The paper's theory asks for a prior on models whose values are at most
-    some B. Here B is called give_up: the planner may give up for that cost in every state, so values are bounded, and
-    a draw that gives up where the agent stands is outside the prior's support and drawn again. B is not known, so it
-    doubles when `draws` draws in a row are outside, as EB-SSP doubles its estimate. Where the plan sees no difference
-    between the actions, because it gives up around the agent, the agent plays a random one.
+    A sampled model may not lead to the goal. The paper's theory needs a prior on models whose values are at most some
+    B. Here B is give_up: the planner may give up at that cost in every state, so values are bounded. If a draw gives up
+    in the agent's state, it is outside the support of the prior, and a new model is drawn. As B is not known, it is
+    doubled after `draws` such draws in a row, as EB-SSP doubles its estimate. If the plan gives up everywhere around
+    the agent, all actions look the same, and the agent plays a random action.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ Nodes = Annotated[int, Ge(3)]
 MOST_NODES = 1_000_000
 NODES = {1: 201, 2: 61, 3: 25, 4: 15}
 SWALLOWED = 0.25
-"""Noise below this share of the distance between nodes is left out of the lattice: interpolation adds as much."""
+"""The lattice ignores noise below this share of the distance between nodes: interpolation adds as much variance."""
 
 
 class ContinuousAgent(Learner[TaskSpec, ContinuousPlan]):
     """An algorithm that learns in tasks with continuous states.
 
-    The goal and the costs of a task are functions, which are not saved. An agent that was read from a file without them
-    keeps what it had learnt until a run resumes with the task.
+    Files do not store the goal and cost functions of a task. An agent read from a file keeps its saved state unchanged
+    until a run resumes with the task.
     """
 
     continuous: ClassVar[bool] = True
@@ -81,7 +81,7 @@ class ContinuousAgent(Learner[TaskSpec, ContinuousPlan]):
 
     @abstractmethod
     def set_up(self, task: TaskSpec) -> None:
-        """Start from scratch on a task whose functions are known."""
+        """Prepare the agent, without experience, for a task that has its goal and cost functions."""
 
     def to_state(self) -> dict[str, Any]:
         return super().to_state() if self._saved is None else self._saved
@@ -93,33 +93,33 @@ class ContinuousAgent(Learner[TaskSpec, ContinuousPlan]):
             self._saved = state
 
     def restart(self) -> None:
-        """Start an episode; a resumed run may have brought another goal and other costs."""
+        """Start an episode; if a resumed run has a new task, set the agent up for it with what it has learnt."""
         if self.task is self._begun_on:
             return
         learnt, rng = self.to_state(), self.rng
-        self.begin(self.task, generator(0))  # what is drawn here is replaced by what was learnt
+        self.begin(self.task, generator(0))  # `restore` replaces everything that is drawn here
         try:
             self.restore(learnt)
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError) as error:
-            raise SettingError(f"what {self.name} learnt before does not fit the task ({error})") from None
+            raise SettingError(f"the saved state of {self.name} does not fit the task ({error})") from None
         self.rng = rng
 
     @staticmethod
     def task_to_state(task: TaskSpec) -> dict[str, Any]:
-        """Return a task as plain data and arrays, and its id and settings if it is registered."""
+        """Return a task as plain data and arrays, with its id and settings if it is a registered task."""
         plain = {name: getattr(task, name) for name in ("low", "high", "periodic", "episodes")}
         names = {name: list(getattr(task, name)) for name in ("coordinates", "action_names")}
         return plain | names | {"world": None if task.origin is None else dict(task.origin)}
 
     @staticmethod
     def task_from_state(state: dict[str, Any]) -> TaskSpec:
-        """Return the task that `task_to_state` saved, without functions unless it is registered."""
+        """Return the task that `task_to_state` saved; it has functions only if it is a registered task."""
         from goalward.continuous import make
 
         episodes = check("episodes", state["episodes"], between(1, LARGEST_NUMBER))
         if (world := state["world"]) is not None:
             if is_foreign(world["id"]):
-                raise ValueError(f"its world is {world['id']}, and only files that you name yourself are executed")
+                raise ValueError(f"its world is {world['id']}; only files that you name yourself are executed")
             return make(world["id"], **world["settings"]).task(episodes)
         box = {name: state[name] for name in ("low", "high", "periodic", "coordinates")}
         return replace(task_spec(**box, actions=list(state["action_names"]), goal=None, cost=1.0), episodes=episodes)
@@ -127,7 +127,7 @@ class ContinuousAgent(Learner[TaskSpec, ContinuousPlan]):
 
 @register("continuous-psrl")
 class ContinuousPSRL(ContinuousAgent):
-    """Posterior sampling in a box of at most four dimensions; the length scale and the noise are learnt."""
+    """Posterior sampling for continuous states of at most four dimensions; learns the dynamics and their noise."""
 
     recommended: ClassVar[str] = "continuous states"
 
@@ -135,23 +135,23 @@ class ContinuousPSRL(ContinuousAgent):
     """D, the number of random Fourier features; by default 16 times 2^m in m dimensions."""
 
     nodes: Nodes | Sequence[Nodes] | None = None
-    """The nodes of the lattice on each axis, or one list entry for each; by default 201, 61, 25, 15 in 1, 2, 3, 4
-    dimensions."""
+    """The number of lattice nodes on each axis: one number, or a list with one for each axis. The default is 201, 61,
+    25 or 15 nodes in 1, 2, 3 or 4 dimensions."""
 
     draws: Size = 8
-    """After this many draws in a row that give up, the cost of giving up is raised."""
+    """If this many models in a row give up in the agent's state, the cost of giving up is doubled."""
 
     tolerance: Confidence = 1e-3
-    """The relative precision of the values of a draw on the lattice, which is proved."""
+    """The guaranteed relative precision of the optimal values of a sampled model on the lattice."""
 
     def set_up(self, task: TaskSpec) -> None:
         """Lines 1 and 2."""
         m = task.dimensions
         if m > MOST_DIMENSIONS:
             raise SettingError(
-                f"the task has {m} dimensions; {self.name} plans on a lattice and takes at most {MOST_DIMENSIONS}: pass"
-                " state=, which computes the numbers that matter, with low= and high=, or cut few dimensions into cells"
-                " by gw.Environment(gw.Discretize(env, bins=...), ...)"
+                f"the task has {m} dimensions; {self.name} plans on a lattice and allows at most {MOST_DIMENSIONS}:"
+                " pass a function state= that computes fewer numbers, with their bounds, or use a tabular agent"
+                " in gw.Environment(gw.Discretize(env, bins=...), ...)"
             )
         nodes = NODES[m] if self.nodes is None else self.nodes
         self._lattice = Lattice(task, per_axis("nodes", nodes, m, MOST_NODES))
@@ -178,7 +178,7 @@ class ContinuousPSRL(ContinuousAgent):
         self.k += int(np.count_nonzero(steps.reached))
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore what `to_state` returned; a task with larger costs makes giving up cost more."""
+        """Restore what `to_state` returned; if the costs of the task are larger now, give_up is larger too."""
         least = self.give_up if self.task.has_functions else 0.0
         super().restore(state | {"give_up": max(least, state["give_up"])})
 
@@ -217,7 +217,7 @@ class ContinuousPSRL(ContinuousAgent):
         )  # fmt: skip
 
     def shifts(self, dynamics: Dynamics) -> Floats:
-        """Return the noise as equally likely shifts ``[q, m]`` of the same mean and variance."""
+        """Return equally likely shifts ``[q, m]`` that have the same mean and variance as the noise."""
         m = len(dynamics.noise)
         axes = np.flatnonzero(dynamics.noise > SWALLOWED * self._lattice.spacing)
         shifts = np.zeros((2 * len(axes) + 1, m))
@@ -236,7 +236,7 @@ class ContinuousPSRL(ContinuousAgent):
 
 
 class LookAhead(Policy[Floats]):
-    """Line 13: one step ahead from the true state, the values of the lattice from then on."""
+    """Line 13: the policy that looks one step ahead from the true state and then uses the values on the lattice."""
 
     def __init__(self, agent: ContinuousPSRL, dynamics: Dynamics, values: Floats):
         self.belief, self.lattice, self.task = agent.belief, agent._lattice, agent.task
@@ -245,7 +245,7 @@ class LookAhead(Policy[Floats]):
         self.flat = agent.give_up * agent.tolerance
 
     def act(self, state: Floats, draw: Callable[[], float]) -> int:
-        """Return the action of the least expected cost; a random one where the plan sees no difference."""
+        """Return the action with the least expected cost, or a random one if the plan gives up everywhere nearby."""
         chance = draw()  # at every step, so that the random numbers do not depend on the values
         point = state[np.newaxis]
         moved = self.belief.moved(point, self.belief.features(point), self.dynamics)[0]
@@ -258,7 +258,7 @@ class LookAhead(Policy[Floats]):
 
 
 class InformationStop(Stop[Floats]):
-    """Line 5: ends a plan after some goals, or when det(I + sum phi phi^T) of the steps of an action has doubled."""
+    """Line 5: ends a plan after `goals` goals, or when det(I + sum phi phi^T) of an action has doubled."""
 
     def __init__(self, belief: FourierRegression, goals: int):
         self.belief, self.goals = belief, goals

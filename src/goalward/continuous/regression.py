@@ -9,12 +9,12 @@ Model
 
         phi(x) = [ sqrt(2 / D) cos(z omega_j / l + b_j), j = 1..D;  1;  z ],   omega_j ~ N(0, I), b_j ~ U[0, 2 pi],
 
-    with z the state brought to [-1, 1], and the cosine and sine of the angle for coordinates that wrap around. The D
-    cosines approximate a Gaussian process with a squared exponential kernel of length l (Rahimi and Recht 2007).
+    where z is the state scaled to [-1, 1]; for a coordinate that wraps around, z has the cosine and sine of its angle.
+    The D cosines approximate a Gaussian process with a squared exponential kernel of length l (Rahimi, Recht 2007).
 
 Prior
-    sigma_i^2 ~ inverse gamma(a_0, b_0) and, given it, all entries of column i of W_a ~ N(0, sigma_i^2 r^2). It is
-    conjugate: with G_a = sum phi phi^T and M_a = sum phi y^T over the steps of action a, N steps in all,
+    sigma_i^2 ~ inverse gamma(a_0, b_0). Given sigma_i, all entries of column i of W_a are N(0, sigma_i^2 r^2). With
+    y = (x' - x) / span, G_a = sum phi phi^T and M_a = sum phi y^T over the steps of action a, and N steps in total:
 
         W_a | sigma ~ N(L_a^-1 M_a, sigma_i^2 L_a^-1),  L_a = G_a + I / r^2,
         sigma_i^2  ~ inverse gamma(a_0 + N / 2, b_i),   b_i = b_0 + 1/2 sum y_i^2 - 1/2 sum_a M_ai^T L_a^-1 M_ai.
@@ -24,17 +24,17 @@ Length and ratio
 
         -1/2 m sum_a log det(I + r^2 G_a) - (a_0 + N / 2) sum_i log b_i,
 
-    over a table of both, again whenever the number of steps has grown by half. At most 4,096 steps, evenly spread over
-    all, take part in this choice. Everything else uses all steps.
+    over a grid of values for l and r. They are chosen again whenever the number of steps has grown by half. The choice
+    uses at most 4,096 steps, evenly spread over all steps. Everything else uses all steps.
 
 Walls
-    A step from the inside that ends on the surface of the box was stopped there, which no smooth function describes. It
-    is not learnt. A step that starts on the surface is.
+    A step from the inside that ends on the surface of the box was stopped there, which no smooth function describes.
+    The belief ignores such steps. It does learn from steps that start on the surface.
 
 Linear algebra
-    The kernels take the place of a library because a run must be a pure function of its seed. The sums of a library
-    depend on its number of threads and on the processor; these do not. Inner loops run over independent entries, so
-    that the compiler vectorises them without changing the order of any sum.
+    The kernels replace a library because a run must be a pure function of its seed. The order in which a library adds
+    numbers depends on its threads and on the processor; that of the kernels does not. Inner loops run over independent
+    entries, so the compiler can vectorise them without changing the order of any sum.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ LENGTHS = (0.3, 0.45, 0.7, 1.0, 1.5, 2.2, 3.3, 5.0)
 RATIOS = (3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10000.0)
 FIRST_LENGTH, FIRST_RATIO = 0.7, 10.0
 SHAPE, SCALE = 1.0, 1e-6
-"""a_0 and b_0: before anything is seen, the noise is about a thousandth of the box."""
+"""a_0 and b_0. With this prior, the noise is about a thousandth of the box."""
 FIRST_CHOICE, GROWTH = 20, 1.5
-LARGEST_CHANGE = 1e6  # of a state in one step, in units of the box; more is not what was seen in it
+LARGEST_CHANGE = 1e6  # of a state in one step, in units of the box; files with larger changes are damaged
 CHUNK = 4096
 
 
@@ -70,7 +70,7 @@ class Dynamics(NamedTuple):
 class FourierRegression:
     """A distribution over smooth dynamics in a box, with D = `features` cosines whose frequencies `rng` draws.
 
-    `length` and `ratio` are l and r as chosen last, `gram` ``[A, d, d]`` is the lower half of G_a, `moments`
+    `length` and `ratio` are the current l and r. `gram` ``[A, d, d]`` is the lower half of G_a, `moments`
     ``[A, d, m]`` is M_a, and `inverses` ``[A, d, d]`` are (I + G_a)^-1.
     """
 
@@ -80,7 +80,7 @@ class FourierRegression:
         self.embedded = task.dimensions + int(np.count_nonzero(task.periodic))
         self.frequencies = rng.standard_normal((self.embedded, features))
         self.phases = rng.uniform(0.0, 2.0 * np.pi, features)
-        self.size = features + 1 + self.embedded  # d, the number of features with the constant and the linear ones
+        self.size = features + 1 + self.embedded  # d, the number of cosines, the constant and the linear features
         self.length, self.ratio = FIRST_LENGTH, FIRST_RATIO
         self.states: Floats = np.empty((0, task.dimensions))
         self.actions: Int64s = np.empty(0, dtype=np.int64)
@@ -91,7 +91,7 @@ class FourierRegression:
 
     @property
     def steps(self) -> int:
-        """N, the number of steps learnt."""
+        """N, the number of steps from which the belief has learnt."""
         return len(self.actions)
 
     def features(self, states: Floats, length: float | None = None) -> Floats:
@@ -105,7 +105,7 @@ class FourierRegression:
         return phi
 
     def update(self, steps: Steps) -> None:
-        """Learn from steps by Bayes' rule, and choose length and ratio again if there are enough new ones."""
+        """Update the posterior with some steps; choose length and ratio again if there are enough new steps."""
         inside = ~self.on_surface(steps.next_states) | self.on_surface(steps.states)
         before = self.steps
         change = (steps.next_states[inside] - steps.states[inside]) / self.span
@@ -128,7 +128,7 @@ class FourierRegression:
         return np.asarray(touches.any(axis=1))
 
     def accumulate(self, first: int) -> None:
-        """Add the steps from the first one on to G and M; start from nothing if that is number 0."""
+        """Add the steps from index `first` on to G and M; if `first` is 0, set both to zero before."""
         if first == 0:
             A, d = self.task.actions, self.size
             self.gram: Floats = np.zeros((A, d, d))
@@ -143,7 +143,7 @@ class FourierRegression:
                 update_inverse(self.inverses[action], row, room)
 
     def choose(self) -> None:
-        """Set length and ratio to those of the largest marginal likelihood."""
+        """Set length and ratio to the values with the largest marginal likelihood."""
         sample = np.unique(np.linspace(0, self.steps - 1, min(self.steps, CHUNK)).astype(np.int64))
         states, actions, changes = self.states[sample], self.actions[sample], self.changes[sample]
         squares = (changes**2).sum(axis=0)
@@ -165,12 +165,12 @@ class FourierRegression:
         return Dynamics(means + normals * deviations, deviations * self.span)
 
     def mean(self) -> Dynamics:
-        """Return the posterior mean of the weights, with the noise of the posterior mean precision."""
+        """Return the posterior mean of the weights, with the noise for the posterior mean of its precision."""
         means, _, scales, _ = posterior(self.gram, self.moments, self.squares, self.ratio)
         return Dynamics(means, np.sqrt(scales / (SHAPE + 0.5 * self.steps)) * self.span)
 
     def moved(self, states: Floats, phi: Floats, dynamics: Dynamics) -> Floats:
-        """Return where a model leads from some states without noise, ``[n, A, m]``; `phi` are their features."""
+        """Return the mean next states of a model, ``[n, A, m]``; `phi` are the features of `states`."""
         A, d, m = dynamics.weights.shape
         changes = np.empty((len(states), A * m))
         products(phi, np.ascontiguousarray(dynamics.weights.transpose(1, 0, 2)).reshape(d, A * m), changes)
@@ -194,7 +194,7 @@ class FourierRegression:
         if count and not 0 <= self.actions.min() <= self.actions.max() < self.task.actions:
             raise ValueError(f"actions must be 0..{self.task.actions - 1}")
         if state["length"] not in LENGTHS or state["ratio"] not in RATIOS or not 0 <= state["chosen_at"] <= count:
-            raise ValueError("length, ratio or chosen_at is not among the values that the belief can choose")
+            raise ValueError("length, ratio or chosen_at has a value that the belief cannot choose")
         self.length, self.ratio = float(state["length"]), float(state["ratio"])
         self.chosen_at = int(state["chosen_at"])
         self.squares = (self.changes**2).sum(axis=0)
@@ -202,16 +202,16 @@ class FourierRegression:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         twin = copy.copy(self)
-        # All other arrays are replaced, not changed.
+        # The belief changes only these arrays in place.
         twin.gram, twin.moments, twin.inverses = self.gram.copy(), self.moments.copy(), self.inverses.copy()
         return twin
 
 
 def posterior(gram: Floats, moments: Floats, squares: Floats, ratio: float) -> tuple[Floats, Floats, Floats, float]:
-    """Return the posterior for sums over the steps.
+    """Return the posterior, given G, M, the sums of squared changes and r.
 
-    It consists of the means of W_a ``[A, d, m]``, the factors of L_a ``[A, d, d]`` by columns, b_i, and the sum of the
-    logarithms of det L_a.
+    It consists of the means of W_a ``[A, d, m]``, the Cholesky factors of L_a ``[A, d, d]`` by columns, b_i, and the
+    sum over a of log det L_a.
     """
     means, factors, scales = moments.copy(), np.zeros(gram.shape), SCALE + 0.5 * squares
     determinant = 0.0
@@ -224,7 +224,7 @@ def posterior(gram: Floats, moments: Floats, squares: Floats, ratio: float) -> t
 
 
 def evidence(gram: Floats, moments: Floats, squares: Floats, steps: int, ratio: float) -> float:
-    """Return the logarithm of the marginal likelihood up to a constant; minus infinity beyond double precision."""
+    """Return the log marginal likelihood up to a constant; minus infinity if it overflows or is undefined."""
     _, _, scales, determinant = posterior(gram, moments, squares, ratio)
     # det(I + r^2 G) = r^(2d) det(G + I / r^2)
     determinant += 2.0 * gram.shape[0] * gram.shape[1] * math.log(ratio)
@@ -235,7 +235,7 @@ def evidence(gram: Floats, moments: Floats, squares: Floats, steps: int, ratio: 
 
 @kernel
 def cosines(z: Floats, frequencies: Floats, phases: Floats, length: float, phi: Floats) -> None:
-    """Write the features of embedded states: the cosines, 1, and the state itself."""
+    """Write the features of the embedded states z to `phi`: the cosines, 1, and z."""
     count = len(phases)
     scale = math.sqrt(2.0 / count)
     for row in range(len(z)):
@@ -254,7 +254,7 @@ def cosines(z: Floats, frequencies: Floats, phases: Floats, length: float, phi: 
 
 @kernel
 def add_steps(phi: Floats, actions: Int64s, changes: Floats, gram: Floats, moments: Floats) -> None:
-    """Add phi phi^T and phi y^T of each step to those of its action; only the lower half of the first."""
+    """Add phi phi^T and phi y^T of each step to `gram` and `moments` of its action; `gram` only has a lower half."""
     for row in range(len(phi)):
         action = actions[row]
         for i in range(phi.shape[1]):
@@ -267,9 +267,9 @@ def add_steps(phi: Floats, actions: Int64s, changes: Floats, gram: Floats, momen
 
 @kernel
 def update_inverse(inverse: Floats, phi: Floats, direction: Floats) -> float:
-    """Turn the inverse of a matrix H into that of H + phi phi^T; return phi^T H^-1 phi before.
+    """Update the inverse of a matrix H to the inverse of H + phi phi^T; return phi^T H^-1 phi.
 
-    `direction` is room for d numbers.
+    `direction` is a buffer of d numbers.
     """
     size = len(phi)
     for j in range(size):
@@ -290,9 +290,9 @@ def update_inverse(inverse: Floats, phi: Floats, direction: Floats) -> float:
 
 @kernel
 def cholesky(matrix: Floats, diagonal: float, factor: Floats) -> float:
-    """Write the lower factor of the lower half of a matrix plus a multiple of the identity; return log det, or NaN.
+    """Write the lower Cholesky factor of M = matrix + diagonal I; return log det M, or NaN if there is no factor.
 
-    The factor is written by columns, ``factor[j, i]`` for i >= j: row j of the array is column j of the factor.
+    Only the lower half of `matrix` is used. Row j of the array `factor` is column j of the factor.
     """
     size = len(matrix)
     for j in range(size):
@@ -317,7 +317,7 @@ def cholesky(matrix: Floats, diagonal: float, factor: Floats) -> float:
 
 @kernel
 def solve_lower(factor: Floats, right: Floats) -> None:
-    """Solve L X = R in place; the factor is by columns, R is ``[d, m]``."""
+    """Solve L X = R in place; the factor L is stored by columns, and R is ``[d, m]``."""
     for j in range(len(factor)):
         for c in range(right.shape[1]):
             right[j, c] /= factor[j, j]
@@ -329,7 +329,7 @@ def solve_lower(factor: Floats, right: Floats) -> None:
 
 @kernel
 def solve_upper(factor: Floats, right: Floats) -> None:
-    """Solve L^T X = R in place; the factor is by columns, R is ``[d, m]``."""
+    """Solve L^T X = R in place; the factor L is stored by columns, and R is ``[d, m]``."""
     for j in range(len(factor) - 1, -1, -1):
         for i in range(j + 1, len(factor)):
             share = factor[j, i]
@@ -341,7 +341,7 @@ def solve_upper(factor: Floats, right: Floats) -> None:
 
 @kernel
 def products(phi: Floats, weights: Floats, out: Floats) -> None:
-    """Write the product of features ``[n, d]`` and weights ``[d, c]``."""
+    """Write the product of features ``[n, d]`` and weights ``[d, c]`` to `out`."""
     for row in range(len(phi)):
         for c in range(weights.shape[1]):
             out[row, c] = 0.0

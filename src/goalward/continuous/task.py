@@ -1,10 +1,10 @@
-"""Goal tasks with continuous states: what an agent may know about one, its dynamics, and plans for it.
+"""Goal tasks with continuous states: what an agent may know about a task, the dynamics of the task, and plans for it.
 
 States are the points of a box in R^m; coordinates such as angles may wrap around. There are A actions. An action a in a
-state x costs c(x, a) > 0, which is known. An episode starts at a random point and ends in the goal set, which is known
-too. In between, an action leads from a state to a random next state, in a way that the agent does not know.
+state x costs c(x, a) > 0 and leads to a random next state. An episode starts at a random point and ends in the goal
+set. The agent knows the costs and the goal set, but not the dynamics: the distribution of next states.
 
-Functions of states are vectorised: they take points ``[n, m]`` and return one entry for each.
+Functions of states are vectorised: they take points ``[n, m]`` and return one entry for each point.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ CostFunction = Callable[[Floats], Floats]
 StartFunction = Callable[[np.random.Generator], ArrayLike]
 StepFunction = Callable[[Floats, int, np.random.Generator], ArrayLike]
 MOST_STARTS = 1000
-"""How often in a row a start in the goal set is drawn again."""
+"""If this many starts in a row lie in the goal set, the task raises an error."""
 LARGEST_BOUND = 1e30
 ROUNDING = 1e-6
-"""An environment computes its goal before it rounds the observation: by less than this share of the box."""
+"""Environments may check the goal before they round the observation; the error is below this share of the box."""
 
 
 @dataclass(frozen=True, eq=False)
 class TaskSpec:
     """What an agent may know about a continuous task: everything but the dynamics.
 
-    The fields are the arguments of `ContinuousTask`, checked: `low`, `high` and `periodic` are arrays ``[m]``,
+    The fields are the validated arguments of `ContinuousTask`: `low`, `high` and `periodic` are arrays ``[m]``,
     `actions` is A, and `goal` and `cost` are functions of points ``[n, m]`` that return ``[n]`` and ``[n, A]``.
-    `episodes` is K, and `origin` the id and the settings of a registered task. A task from a file has no functions.
+    `episodes` is K. `origin` is the id and the settings of a registered task. A task read from a file has no functions.
     """
 
     low: Floats
@@ -70,13 +70,13 @@ class TaskSpec:
         return self.goal is not not_saved
 
     def is_like(self, other: object) -> bool:
-        """Return whether another task has the same box, coordinates and actions; functions cannot be compared."""
+        """Return whether another task has the same box, coordinates and actions. Goal and costs are not compared."""
         return isinstance(other, TaskSpec) and all(
             np.array_equal(getattr(self, name), getattr(other, name)) for name in PLAIN
         )
 
     def folded(self, points: Floats) -> Floats:
-        """Return points with periodic coordinates brought into the box; others may lie outside."""
+        """Return the points with periodic coordinates wrapped into the box; other coordinates may lie outside."""
         if not self.periodic.any():
             return points
         span = self.high - self.low
@@ -87,12 +87,12 @@ class TaskSpec:
 
 
 PLAIN = ("low", "high", "periodic", "coordinates", "action_names")
-"""The fields that two tasks must share if an agent is to learn first in one, then in the other."""
+"""The fields that must be equal in two tasks if an agent that learnt in one task goes on in the other."""
 
 
 def not_saved(points: Floats) -> Any:
-    """Stands for the goal and the costs of a task that was read from a file."""
-    raise SettingError("the goal and the costs of the task are functions, which are not saved; resume with the task")
+    """Raise SettingError; this function replaces the goal and cost functions in a task read from a file."""
+    raise SettingError("files do not store the goal and cost functions; pass the task again to resume the run")
 
 
 def task_spec(
@@ -105,7 +105,7 @@ def task_spec(
     coordinates: Sequence[str] | None = None,
     encoding: BoxEncoding | None = None,
 ) -> TaskSpec:
-    """Return what an agent may know about a task, checked; without a goal it has no functions."""
+    """Check the arguments of a task and return what an agent may know about it; without a goal it has no functions."""
     lower, upper = checked_box(low, high)
     m = len(lower)
     if isinstance(actions, int):
@@ -116,10 +116,10 @@ def task_spec(
     wraps = np.asarray(periodic, dtype=np.bool_)
     if len(names) != m or wraps.shape not in ((), (m,)):
         raise ShapeError(
-            f"coordinates is {coordinates!r} and periodic is {periodic!r}; the task has {m} coordinates: one name and"
-            " one truth value for each, or one truth value for all"
+            f"coordinates is {coordinates!r} and periodic is {periodic!r}; the task has {m} coordinates: pass one name"
+            " for each, and as periodic one truth value for each or one for all"
         )
-    probes = np.linspace(lower, upper, m + 2)  # not m points, so that axes cannot be mixed up
+    probes = np.linspace(lower, upper, m + 2)  # m points would hide a function that confuses the axes
     goal_set: GoalSet = not_saved
     costs: CostFunction = not_saved
     if goal is not None:
@@ -137,31 +137,31 @@ def per_axis(name: str, value: int | Sequence[int], m: int, most: int) -> list[i
     entries = value if isinstance(value, Sequence) else [value] * m
     numbers = [check(name, number, Size) for number in entries]
     if len(numbers) != m:
-        raise SettingError(f"{name} is {value!r}; there are {m} dimensions: give {m} numbers, or one")
+        raise SettingError(f"{name} is {value!r}; the box has {m} dimensions: pass {m} numbers, or one for all")
     if math.prod(numbers) > most:
         raise SettingError(
-            f"{name} is {value!r}: {math.prod(numbers):,} {name} in {m} dimensions; at most {most:,} fit"
+            f"{name} is {value!r}, which makes {math.prod(numbers):,} {name} in total; at most {most:,} are allowed"
         )
     return numbers
 
 
 def checked_box(low: ArrayLike, high: ArrayLike) -> tuple[Floats, Floats]:
-    """Return the bounds of a box, checked."""
+    """Return the bounds of a box as arrays; raises an error if they are invalid."""
     lower, upper = np.array(low, dtype=np.float64), np.array(high, dtype=np.float64)
     if lower.ndim != 1 or not len(lower) or lower.shape != upper.shape:
-        raise ShapeError(f"low has shape {lower.shape}, high {upper.shape}; both must be one list of the same length")
+        raise ShapeError(f"low has shape {lower.shape}, high {upper.shape}; both must be lists of the same length")
     for i, (least, most) in enumerate(zip(lower, upper, strict=True)):
         if not (least < most and max(-least, most) <= LARGEST_BOUND):
             raise SettingError(
-                f"coordinate {i} goes from {least:g} to {most:g}; low must be below high and the box must be bounded:"
-                " pass low and high that hold all states that matter"
+                f"coordinate {i} goes from {least:g} to {most:g}; low must be below high, and both must be finite: pass"
+                " low and high so that the box contains all states that matter"
             )
     lower.flags.writeable = upper.flags.writeable = False
     return lower, upper
 
 
 def goal_function(goal: Callable[[Floats], Any], probes: Floats) -> GoalSet:
-    """Return a goal set as a function of points, after testing it at some of them."""
+    """Return `goal` after calling it once, at the points `probes`; raises an error if it is not a valid function."""
     if not callable(goal):
         raise SettingError(
             f"goal is {goal!r}; it must be a function of states [n, m] that returns n truth values, such as"
@@ -175,7 +175,7 @@ def goal_function(goal: Callable[[Floats], Any], probes: Floats) -> GoalSet:
         return goal
     raise ShapeError(
         f"goal must return one truth value for each state, such as goal=lambda x: x[:, 0] >= {probes[-2, 0]:.3g}; for"
-        f" states of shape {probes.shape} it gave {answer[()]!r:.80}"
+        f" states of shape {probes.shape} it returned {answer[()]!r:.80}"
     )
 
 
@@ -187,16 +187,16 @@ def cost_function(cost: float | ArrayLike | CostFunction, actions: int) -> CostF
         row = np.broadcast_to(np.asarray(cost, dtype=np.float64), (actions,))
     except (TypeError, ValueError):
         raise CostError(
-            f"cost is {cost!r}; agents for continuous states must know the costs: pass a number, one for each of the"
-            f" {actions} actions, or a function of states [n, m] that returns [n, A]. Agents for tables learn costs:"
-            " gw.Environment(gw.Discretize(env, bins=...), ...)"
+            f"cost is {cost!r}; agents for continuous states must know the costs: pass a number, a list of {actions}"
+            " numbers, one for each action, or a function of states [n, m] that returns [n, A]. Tabular agents can"
+            " learn costs: use gw.Environment(gw.Discretize(env, bins=...), ...)"
         ) from None
     return lambda points: np.broadcast_to(row, (len(points), actions))
 
 
 def checked_costs(costs: Any, points: Floats, actions: int) -> Floats:
-    """Return the costs at some points; raises CostError if one is not a positive number."""
-    table = np.ascontiguousarray(costs, dtype=np.float64)  # kernels have one specialisation, for this layout
+    """Return `costs` as an array; raises CostError if the shape is wrong or a cost is not positive and finite."""
+    table = np.ascontiguousarray(costs, dtype=np.float64)  # kernels are compiled for this layout only
     if table.shape != (len(points), actions):
         raise CostError(
             f"cost returned shape {table.shape} for {len(points)} points; it must return {(len(points), actions)}"
@@ -213,9 +213,9 @@ def checked_costs(costs: Any, points: Floats, actions: int) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class ContinuousPlan:
-    """A policy in a box and the conditions that end it. Every plan makes at least one step.
+    """A policy for continuous states, and the conditions that end the plan. A plan lasts at least one step.
 
-    `values` are the costs ``[n]`` that the policy expects at some `points` ``[n, m]``, for inspection after the run.
+    `values` ``[n]`` are the expected costs to the goal from some `points` ``[n, m]``, for inspection after the run.
     """
 
     policy: Policy[Floats] = field(repr=False)
@@ -225,7 +225,7 @@ class ContinuousPlan:
 
 
 class ContinuousTask(World[TaskSpec, ContinuousPlan]):
-    """A goal task with continuous states: what an agent may know (`spec`), and the dynamics behind it.
+    """A goal task with continuous states: what an agent may know (`spec`), and the dynamics.
 
     Parameters
     ----------
@@ -234,18 +234,18 @@ class ContinuousTask(World[TaskSpec, ContinuousPlan]):
     actions
         The number of actions, or their names.
     step
-        ``step(state, action, rng)`` returns the next state; it draws what is random from `rng`. Where it leads out of
-        the box, the agent takes it for the nearest point of the box.
+        ``step(state, action, rng)`` returns the next state and draws its random numbers from `rng`. If the next state
+        is outside the box, the agent plans as if it were in the nearest point of the box.
     goal
-        Returns which of some points, ``[n, m]``, lie in the goal set.
+        A function of points ``[n, m]`` that returns n truth values: whether each point lies in the goal set.
     start
-        A state, or ``start(rng)``, which returns one. A start in the goal set is drawn again.
+        The initial state, or a function ``start(rng)`` that draws it. A start in the goal set is drawn again.
     cost
         The cost of a step: a number, one for each action, or a function that returns ``[n, A]`` for points ``[n, m]``.
     periodic
         Which coordinates wrap around, such as angles.
     coordinates
-        The names of the coordinates in pictures; x0, x1, ... by default.
+        The names of the coordinates in figures; by default x0, x1, ....
 
     Examples
     --------
@@ -261,7 +261,7 @@ class ContinuousTask(World[TaskSpec, ContinuousPlan]):
 
     continuous = True
     simulator: Callable[[int], ContinuousSimulator]
-    """Starts the task in progress; all its random draws come from an integer seed."""
+    """Returns a new simulator of the task; all its random numbers come from an integer seed."""
 
     def __init__(
         self,
@@ -300,28 +300,28 @@ class ContinuousTask(World[TaskSpec, ContinuousPlan]):
     ) -> ContinuousTask:
         """Return the task of a Gymnasium environment.
 
-        MountainCar, MountainCarContinuous, Acrobot and Pendulum are known and need no arguments. For others, `goal` is
-        needed, and `low`, `high` and `actions` where their spaces are not bounded.
+        MountainCar, MountainCarContinuous, Acrobot and Pendulum are known and need no arguments. Other environments
+        need a `goal`. If their spaces are not bounded, they also need `low`, `high` and `actions`.
 
         Parameters
         ----------
         environment
-            The environment, or its id, such as "Acrobot-v1". Its rewards are ignored. A time limit truncates episodes,
-            which is never taken for the goal; ``gymnasium.make(id, max_episode_steps=-1)`` has none.
+            The environment, or its id, such as "Acrobot-v1". Its rewards are ignored. A time limit truncates episodes;
+            this does not count as reaching the goal. ``gymnasium.make(id, max_episode_steps=-1)`` removes the limit.
         goal
-            The goal set: a function of states ``[n, m]`` that returns n truth values. Every state in which the
-            environment terminates an episode must lie in it.
+            The goal set: a function of states ``[n, m]`` that returns n truth values. The goal set must contain every
+            state in which the environment terminates an episode.
         cost
-            What a step costs, which the agent must know: a number, one for each action, or a function that returns
-            ``[n, A]`` for states ``[n, m]``. Agents for tables can learn costs, those for continuous states cannot.
+            The cost of a step: a number, one for each action, or a function that returns ``[n, A]`` for states
+            ``[n, m]``. Agents for continuous states must know the costs; only tabular agents can learn costs.
         actions
-            What to choose from in a Box of actions: an array ``[A, ...]``, or the number of values, evenly spread over
-            a Box of one number. By default 3: its bounds and its middle.
+            The actions that the agent may choose from a Box: an array ``[A, ...]``. For a Box of one number, it can
+            also be the number of evenly spaced values; by default 3: both bounds and the middle.
         low, high, periodic
-            The box of states and which coordinates wrap around; by default the observation space, and none.
+            The box of states, by default the observation space, and which coordinates wrap around, by default none.
         state
-            Computes the state, at most four numbers for `ContinuousPSRL`, from an observation; by default the
-            observation itself. Pass `low` and `high` with it.
+            A function that computes the state from an observation; by default the state is the observation. If you pass
+            it, pass `low` and `high` too. `ContinuousPSRL` accepts states of at most four numbers.
 
         Examples
         --------
@@ -329,7 +329,7 @@ class ContinuousTask(World[TaskSpec, ContinuousPlan]):
         >>> gw.ContinuousTask.from_gymnasium("MountainCarContinuous-v0", actions=5)
         ContinuousTask(2 dimensions, 5 actions, box [-1.2..0.6] x [-0.07..0.07])
         """
-        # Not at the top: the built-in tasks need no Gymnasium, and its package registers worlds with it.
+        # Not at the top: the built-in tasks need no Gymnasium, and goalward.environments registers worlds with it.
         from goalward.continuous.tasks import Facts, action_names, action_table, facts_of
         from goalward.environments.by_name import make_environment
         from goalward.environments.goal_and_cost_rules import NO_GOAL, name_of
@@ -341,18 +341,18 @@ class ContinuousTask(World[TaskSpec, ContinuousPlan]):
         if not hasattr(environment, "observation_space") or not hasattr(environment, "action_space"):
             raise SettingError(f"{name} has no spaces; pass a Gymnasium environment: gymnasium.make(id)")
         if state is not None and (low is None or high is None):
-            raise SettingError("pass low=[...] and high=[...], the bounds of the numbers that state= returns")
+            raise SettingError("state= needs low=[...] and high=[...], the bounds of the states that it returns")
         facts = facts_of(environment) if state is None else Facts(np.asarray(low), np.asarray(high))
         if np.ndim(facts.low) != 1 or not np.size(facts.low):
             raise SettingError(
-                f"the observations of {name} are {environment.observation_space!s:.80}, not a Box of one row of"
-                " numbers; pass state=, which computes the state from an observation, with low=[...] and high=[...]"
+                f"the observations of {name} are {environment.observation_space!s:.80}, not a Box with one axis; pass"
+                " state=, a function that computes the state from an observation, with low=[...] and high=[...]"
             )
         goal = facts.goal if goal is None else goal
         if goal is None:
             raise SettingError(
-                f"{name} does not define its goal set: pass a function of states [n, m], such as goal=lambda x: x[:, 0]"
-                " >= 0.9; on the command line, name a function that returns the task: goalward learn"
+                f"the goal set of {name} is not known: pass a function of states [n, m], such as goal=lambda x: x[:, 0]"
+                " >= 0.9. On the command line, name a function that returns the task: goalward learn"
                 f" my_env.py:make_task. {NO_GOAL}"
             )
         table = action_table(environment.action_space, actions, name)
@@ -389,7 +389,7 @@ class ContinuousTask(World[TaskSpec, ContinuousPlan]):
         return SteppingStage(self.simulator, lambda plan: (plan.policy, plan.stop), seed)
 
     def named(self, id: str, settings: Mapping[str, Any]) -> ContinuousTask:
-        """Return the same task under the id and settings of a registered task."""
+        """Return a copy of the task that records the id and the settings with which it was built."""
         task = copy.copy(self)
         task.spec = replace(self.spec, origin={"id": id, "settings": dict(settings)})
         return task
@@ -402,10 +402,10 @@ class ContinuousTask(World[TaskSpec, ContinuousPlan]):
 
 
 class ContinuousSimulator:
-    """A continuous task in progress.
+    """Plays the episodes of a continuous task, one step at a time.
 
-    `start` draws the first state of an episode. `move` returns for a state and an action the next state, whether the
-    episode was terminated there, and whether it was truncated.
+    `start` draws the first state of an episode. ``move(state, action)`` returns the next state, whether the episode
+    terminated there, and whether it was truncated.
     """
 
     stuck = False
@@ -425,7 +425,7 @@ class ContinuousSimulator:
             self.state = self.spec.checked_state(self.start())
             if not self.spec.goal(self.state[np.newaxis])[0]:
                 return
-        raise StateError(f"{MOST_STARTS} starts in a row lie in the goal set; nothing can be learnt from there")
+        raise StateError(f"{MOST_STARTS} starts in a row lie in the goal set; pass a start outside the goal set")
 
     def check(self, action: int) -> None:
         if not 0 <= action < self.spec.actions:
@@ -443,7 +443,7 @@ class ContinuousSimulator:
             if not reached:
                 raise StateError(
                     f"the environment ended an episode in {state.tolist()}, which is not in the goal set: widen goal=,"
-                    " or, if episodes also end in failure, use an agent for tables, which can give up:"
+                    " or, if episodes can also end in failure, use a tabular agent, which can give up:"
                     " gw.Environment(gw.Discretize(env, bins=...), goal=..., give_up_cost=...)"
                 )
         self.state = state
@@ -451,7 +451,7 @@ class ContinuousSimulator:
 
 
 def world_of(environment: Any, continuous: bool, **rules: Any) -> World[Any, Any]:
-    """Return an environment as a world, with continuous states or with a table of states and rules."""
+    """Return an environment as a world: a `ContinuousTask`, or an `Environment` with these rules."""
     from goalward.environments.environment import Environment
 
     return ContinuousTask.from_gymnasium(environment) if continuous else Environment(environment, **rules)

@@ -1,16 +1,16 @@
-"""The built-in goal tasks with continuous states, and what is known about those of Gymnasium.
+"""The built-in goal tasks with continuous states, and the facts about four environments of Gymnasium.
 
-Built in are the mountain car and a windy field with a wall. The car moves exactly as Gymnasium's MountainCar-v0 does,
-compiled and without a step limit; tests compare the two. Four environments of Gymnasium's classic control need no
-arguments:
+The built-in tasks are a mountain car and a windy field with a wall. The car moves exactly as Gymnasium's MountainCar-v0
+does, but is compiled and has no step limit; tests compare the two. `ContinuousTask.from_gymnasium` needs no arguments
+for four environments:
 
     MountainCar              the state is the observation; the goal is the flag at position 0.5
-    MountainCarContinuous    likewise, with the flag at 0.45
-    Acrobot                  the state is the two angles and their speeds; the goal is the tip above the bar's height
-    Pendulum                 the state is the angle and its speed; the goal is a set around the upright rest, chosen
-                             here because the environment itself never ends an episode
+    MountainCarContinuous    the same, with the flag at 0.45
+    Acrobot                  the state is the two angles and their speeds; the goal is to lift the tip above the bar
+    Pendulum                 the state is the angle and its speed; the goal is to be almost upright and slow (goalward
+                             defines this goal, because the environment never ends an episode)
 
-In all of them every step costs 1 by default, so an episode's cost is the number of its steps.
+By default every step costs 1, so the cost of an episode is the number of its steps.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PUSHES = ("left", "none", "right")
 
 
 class Facts(NamedTuple):
-    """What an agent may know about an environment; `state` names the function that computes its states."""
+    """What an agent may know about an environment; `state` is the name of the function that computes its states."""
 
     low: ArrayLike
     high: ArrayLike
@@ -46,7 +46,7 @@ class Facts(NamedTuple):
 
 
 def flag_at(position: float, velocity: float) -> GoalSet:
-    """Return whether a mountain car has reached the flag."""
+    """Return the goal set of a mountain car: at least this position, with at least this velocity."""
     return lambda points: np.asarray((points[:, 0] >= position) & (points[:, 1] >= velocity))
 
 
@@ -55,7 +55,7 @@ def above_the_bar(points: Floats) -> Bools:
 
 
 def upright(points: Floats) -> Bools:
-    """Return whether a pendulum stands within 0.2 of upright and turns no faster than 1."""
+    """Return whether a pendulum is within 0.2 rad of upright and turns at most at 1 rad/s."""
     angle = np.mod(points[:, 0] + np.pi, 2.0 * np.pi) - np.pi
     return np.asarray((np.abs(angle) <= 0.2) & (np.abs(points[:, 1]) <= 1.0))
 
@@ -69,7 +69,7 @@ PENDULUM = Facts((-PI, -8.0), (PI, 8.0), upright, ("angle", "speed"), (True, Fal
 
 
 def facts_of(environment: Any) -> Facts:
-    """Return what is known about an environment; only its spaces, if a wrapper may change its steps."""
+    """Return the facts about an environment; if it is not among the four, or has wrappers, only those of its spaces."""
     from goalward.environments.goal_and_cost_rules import changing_wrapper
 
     bare, space = environment.unwrapped, environment.observation_space
@@ -91,13 +91,13 @@ def mountain_car() -> ContinuousTask:
     straight away, so the car must first drive away from the goal.
 
     :States: The position, -1.2 to 0.6, and the velocity, -0.07 to 0.07.
-    :Actions: left, none, right: which way to push.
-    :Transitions: velocity + 0.001 (action - 1) - 0.0025 cos(3 position), then position + velocity, both kept inside
+    :Actions: left, none, right: the direction of the push.
+    :Transitions: velocity + 0.001 (action - 1) - 0.0025 cos(3 position), then position + velocity, both clipped to
         their ranges. The wall on the left stops the car.
     :Costs: 1 for every step.
-    :Start and goal: The start is at rest, at a random position in -0.6 to -0.4. The goal is the flag, at position 0.5.
-    :Known values: V* is not known exactly. Planning with the true dynamics on a lattice of 81 x 81 nodes takes 98 steps
-        on average.
+    :Start and goal: The car starts at rest, at a random position from -0.6 to -0.4. The goal is the flag at 0.5.
+    :Known values: V* is not known exactly. A policy that is planned with the true dynamics on a lattice of 81 x 81
+        nodes needs 98 steps on average.
     """
 
     def step(state: Floats, action: int, rng: np.random.Generator) -> tuple[float, float]:
@@ -113,15 +113,13 @@ def mountain_car() -> ContinuousTask:
 def navigation(wind: Annotated[float, Ge(0.0), Le(0.45)] = 0.25, gusts: Share = 0.05) -> ContinuousTask:
     """Navigation: cross a windy field around a wall; continuous, 2 dimensions.
 
-    A field with sides of 10, given by plain functions. A task with random moves, and with a wall inside, where the
-    dynamics are not smooth.
+    A square field with sides of length 10. The moves are random, and the dynamics are not smooth at the wall.
 
     :States: The position, (x, y).
-    :Actions: right, left, up, down: by 0.5.
-    :Transitions: The move, plus a wind that blows down between x = 3 and x = 7 and moves by `wind` where it is
-        strongest, plus gusts: normal with standard deviation `gusts` in each coordinate. A wall at x = 4 goes from the
-        lower edge to y = 6; a move that would cross it does nothing. So does the part of a move that leads over the
-        edge.
+    :Actions: right, left, up, down: move by 0.5.
+    :Transitions: A wind blows down between x = 3 and x = 7 and adds up to `wind` to each move. Gusts add normal noise
+        with standard deviation `gusts` in each coordinate. A wall at x = 4 reaches from the lower edge to y = 6; a move
+        that would cross it has no effect. Positions are clipped to the field.
     :Costs: 1 for every step.
     :Start and goal: The start is (1, 1). The goal is a disc of radius 1 around (9, 1).
     :Known values: V* is not known.
@@ -140,7 +138,7 @@ def navigation(wind: Annotated[float, Ge(0.0), Le(0.45)] = 0.25, gusts: Share = 
 
 @kernel
 def car_step(position: float, velocity: float, action: int) -> tuple[float, float]:
-    """Move the car; Gymnasium's MountainCarEnv.step."""
+    """Return the next position and velocity of the car, as Gymnasium's ``MountainCarEnv.step`` computes them."""
     velocity += (action - 1) * 0.001 + math.cos(3.0 * position) * -0.0025
     velocity = min(max(velocity, -0.07), 0.07)
     position = min(max(position + velocity, -1.2), 0.6)
@@ -164,20 +162,20 @@ def field_step(x: float, y: float, action: int, wind: float, gust_x: float, gust
 
 
 def action_table(space: Any, actions: ArrayLike | None, name: str) -> NDArray[Any]:
-    """Return what to pass to the environment for each action, ``[A, ...]``."""
+    """Return the argument of ``env.step`` for each action, ``[A, ...]``."""
     if type(space).__name__ == "Discrete":
         chosen = np.arange(space.start, space.start + space.n) if actions is None else np.asarray(actions)
     elif type(space).__name__ == "Box" and (actions is None or isinstance(actions, int)):
         if math.prod(space.shape) != 1 or not space.is_bounded():
-            raise SettingError(f"the actions of {name} are {space!s:.80}; pass actions=[...], the list to choose from")
+            raise SettingError(f"the actions of {name} are {space!s:.80}; pass a list of some of them, actions=[...]")
         chosen = np.linspace(space.low, space.high, actions or 3, dtype=space.dtype)
     elif type(space).__name__ == "Box":
         chosen = np.asarray(actions, dtype=space.dtype)
         chosen = chosen.reshape(-1, *space.shape) if math.prod(space.shape) == 1 else chosen
     else:
         raise SettingError(
-            f"the actions of {name} are {space!s:.80}; they must be Discrete or a Box: list those to choose from and"
-            " pass gymnasium.wrappers.TransformAction(env, lambda number: choices[number],"
+            f"the actions of {name} are {space!s:.80}; they must be Discrete or a Box: make a list `choices` of actions"
+            " and pass gymnasium.wrappers.TransformAction(env, lambda number: choices[number],"
             " gymnasium.spaces.Discrete(len(choices)))"
         )
     for index, action in enumerate(chosen):
@@ -187,6 +185,6 @@ def action_table(space: Any, actions: ArrayLike | None, name: str) -> NDArray[An
 
 
 def action_names(table: NDArray[Any]) -> list[str]:
-    """Return the names of actions: numbers, with their signs if they are not integers."""
+    """Return the names of actions: their numbers, with a sign if they are not integers."""
     form = "{}" if table.dtype.kind in "iu" else "{:+.3g}"
     return [", ".join(form.format(number) for number in np.ravel(action)) for action in table]
