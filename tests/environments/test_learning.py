@@ -632,7 +632,7 @@ def test_mistaken_arguments() -> None:
     world = gw.worlds.grid_world()
     with pytest.raises(SettingError, match="agent and world are swapped"):
         gw.learn(world, PSRL(), 3)  # type: ignore[arg-type]
-    with pytest.raises(SettingError, match="world is 'grid-world', a name; load it first"):
+    with pytest.raises(SettingError, match="world is the name 'grid-world'; load it first"):
         gw.learn(PSRL(), "grid-world", 3)  # type: ignore[arg-type]
 
 

@@ -126,7 +126,7 @@ class TestDeadEnds:
 
     def test_learning_is_refused_or_costs(self) -> None:
         env = gw.to_gymnasium(cliff())
-        with pytest.raises(gw.errors.EndlessRunError, match="one can get to state pit"):
+        with pytest.raises(gw.errors.EndlessRunError, match="the agent can get to state pit"):
             gw.learn(gw.agents.PSRL(), env, 10)
         run = gw.learn(gw.agents.PSRL(), gw.Environment(env, give_up_cost=5.0), 300, seed=1)
         assert run.reached.all()

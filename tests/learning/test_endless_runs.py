@@ -32,7 +32,7 @@ def free_loop() -> SSP:
 
 
 def test_a_dead_end_that_can_be_reached_is_refused() -> None:
-    with pytest.raises(EndlessRunError, match=r"one can get to state pit, .* --give-up-cost 20, or .*max_steps"):
+    with pytest.raises(EndlessRunError, match=r"the agent can get to state pit, .* --give-up-cost 20, or .*max_steps"):
         learn(PSRL(), pit(), 10)
     assert learn(agents.make("uniform"), pit(), 10, max_steps=1000).truncated
 
@@ -62,7 +62,7 @@ def test_a_prior_that_knows_the_possible_transitions_draws_sure_ways() -> None:
 
 def test_dead_ends_of_a_map_are_named_by_their_places() -> None:
     world = worlds.make("grid-map", text="S.G\n.O.", success=1.0)
-    with pytest.raises(EndlessRunError, match="one can get to row 1, column 1, from which"):
+    with pytest.raises(EndlessRunError, match="the agent can get to row 1, column 1, from which"):
         learn(PSRL(), world, 10)
 
 
@@ -154,5 +154,5 @@ def test_arguments_that_changed_places_and_names_of_worlds() -> None:
     world = pit()
     with pytest.raises(SettingError, match="are swapped"):
         learn(world, PSRL(), 10)  # type: ignore[arg-type]
-    with pytest.raises(SettingError, match="world is 'grid-world', a name; load it first"):
+    with pytest.raises(SettingError, match="world is the name 'grid-world'; load it first"):
         learn(PSRL(), "grid-world", 10)  # type: ignore[arg-type]

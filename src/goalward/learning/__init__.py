@@ -1,1 +1,1 @@
-"""Learning: an agent plans, the loop acts, and the run records the results."""
+"""The learning loop, and what comes out of it: runs, regret, checkpoints, replays and policies to deploy."""

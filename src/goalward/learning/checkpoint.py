@@ -1,10 +1,10 @@
-"""Checkpoints: a run in progress on disk, as plain data (see `goalward.archive`).
+"""Checkpoints: a run in progress is saved to a file as plain data (see `goalward.archive`).
 
-In a model, a resumed run is bit for bit the run that was never interrupted. The file holds everything that determines
-the next step: what the agent has learnt, its caches and its generator, how many numbers of each stream were used, the
-plan in progress and the record so far. An environment cannot be restored to its old state, so there a run resumes with
-a new episode. It keeps what the agent has learnt and the numbers of observations, and draws new random numbers; the
-interrupted episode counts as truncated.
+In a model, a resumed run gives bit for bit the same results as an uninterrupted run. The file holds everything that
+determines the next step: what the agent has learnt, its caches and its generator, the number of random numbers used
+from each stream, the plan in progress and the record so far. An environment cannot be restored to its old state, so
+there a run resumes with a new episode and new random numbers, and the interrupted episode counts as truncated. What the
+agent has learnt and the numbering of observations are restored.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ WRONG = (GoalwardError, LookupError, TypeError, ValueError, AttributeError, Arit
 
 
 class Checkpoint:
-    """The checkpoint of one run: which run it belongs to, and when the next save is due.
+    """The checkpoint file of one run; it knows which run it belongs to and when to save next.
 
-    `saved` is the content of the file at the start, or None. `before_plan` is the state of the agent before it plans,
-    which is saved if planning is interrupted.
+    `saved` is the initial content of the file, or None. `before_plan` is the state of the agent before planning, which
+    is saved if planning is interrupted.
     """
 
     def __init__(self, path: str | Path, every: float, run: dict[str, Any]):
@@ -49,12 +49,12 @@ class Checkpoint:
             for name, value in run.items():
                 if self.saved["run"].get(name) != value:
                     raise SettingError(
-                        f"{self.path}: the checkpoint of another run, with another {name}; name another file, or remove"
-                        " this one to start from scratch"
+                        f"{self.path} is the checkpoint of a run with another {name}; use another file, or remove this"
+                        " one to start from scratch"
                     )
 
     def agent(self, agent: Learner) -> Learner:
-        """Return the saved agent, on its own task."""
+        """Return the saved agent with its saved task."""
         assert self.saved is not None
         try:
             learner = copy.deepcopy(agent)
@@ -65,7 +65,7 @@ class Checkpoint:
         return learner
 
     def restore(self, loop: Loop) -> None:
-        """Restore the saved position in a run that has not made a step."""
+        """Restore the saved position in `loop`, which must not have made a step; do nothing without a saved file."""
         saved = self.saved
         if saved is None:
             return
@@ -81,7 +81,7 @@ class Checkpoint:
                     loop.ledger.break_off(int(Ended.STOPPED))
             else:
                 if not loop.agent.task_from_state(saved["task"]).is_like(loop.agent.task):
-                    raise ValueError("the agent learnt in a different world, or knew other costs")
+                    raise ValueError("the agent has learnt in another world, or with other known costs")
                 agent_file.restore_progress(loop.agent, saved["agent"])
                 loop.plan = loop.stage.restore(saved["position"], loop.agent)  # type: ignore[arg-type]
         except WRONG as error:
@@ -91,7 +91,7 @@ class Checkpoint:
         return FileError(f"{self.path}: the run cannot be resumed ({error}); remove the file to start from scratch")
 
     def save(self, loop: Loop, plan_ended: int) -> None:
-        """Save the run as it is between two chunks."""
+        """Save the run; to be called between two chunks of steps."""
         agent: Learner = loop.agent
         tree = {
             "run": self.run,
@@ -106,7 +106,7 @@ class Checkpoint:
 
 
 def run_of(agent: Learner, model: SSP | None, episodes: int, seed: int, resumes: bool) -> dict[str, Any]:
-    """Return what identifies the run of a checkpoint; if the agent resumes, this includes what it had learnt before."""
+    """Return what identifies a run: agent, settings, world, episodes and seed, and a hash of an agent that resumes."""
     return {
         "agent": agent.name,
         "settings": json.dumps(agent.settings(), sort_keys=True, default=str),

@@ -1,12 +1,12 @@
-"""Runs that might never end, refused before the first step.
+"""Reject runs that might never end, before their first step.
 
-An episode ends at the goal. From a dead end no policy reaches it almost surely, so a learner that gets there may pay
-forever. In a loop that costs nothing a learner may stay because nothing tells it to leave. `learn` refuses both where
-they can be reached from the start, unless
+An episode ends at the goal. From a dead end, no policy reaches the goal almost surely, so an agent there may pay
+forever. In a loop of zero costs, an agent may stay forever because nothing makes it leave. `learn` raises
+EndlessRunError if a dead end or such a loop can be reached from the start, unless
 
-* the agent may give up (``give_up_cost``, see `goalward.ssp.model`), which leaves no dead ends;
-* the run has a limit (``max_steps``), and says that it was truncated; it ends earlier where no action is available;
-* the loop is free, and the agent leaves such loops almost surely (`Learner.leaves_free_loops`).
+* the agent may give up (``give_up_cost``, see `goalward.ssp.model`), so that there are no dead ends;
+* the run has a limit (``max_steps``); it is then marked as truncated, and ends earlier in a state without actions;
+* there are only loops, and the agent leaves zero-cost loops almost surely (`Learner.leaves_free_loops`).
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from goalward.ssp.graph import can_reach_goal, reached_from, state_graph, sure_s
 from goalward.ssp.layout import state_label
 from goalward.ssp.model import SSP
 
-GIVE_UP = "let the agent give up and start again at a cost: give_up_cost=20, or --give-up-cost 20"
+GIVE_UP = "let the agent give up and return to the start at a cost: give_up_cost=20, or --give-up-cost 20"
 LIMIT = "end the run after some steps: max_steps=100_000, or --max-steps 100000"
 
 
 def check_end(ssp: SSP, agent: Learner, limited: bool) -> None:
-    """Raise EndlessRunError if a run might never end, UnreachableGoalError if none can reach the goal."""
+    """Raise EndlessRunError if a run might never end, UnreachableGoalError if the start is a dead end."""
     distance, _, _ = sure_states(ssp, ssp.available)
     dead = distance < 0
     if dead[ssp.initial_state]:
@@ -47,11 +47,11 @@ def check_end(ssp: SSP, agent: Learner, limited: bool) -> None:
 def check_dead_ends(ssp: SSP, dead: Bools) -> None:
     reached = np.flatnonzero(dead & reached_from(state_graph(ssp), ssp.initial_state))
     if len(reached):
-        # Without actions the run would end on the first visit, however many steps are allowed.
+        # In a state without actions, the run would end at the first visit, so a limit does not help.
         limit = f", or {LIMIT}" if ssp.available[reached].any(axis=1).all() else ""
         raise EndlessRunError(
-            f"the run might never end: from the start one can get to {named(ssp, reached)}, from which no policy"
-            f" reaches the goal almost surely; {GIVE_UP}{limit}"
+            f"the run might never end: the agent can get to {named(ssp, reached)}, from which no policy reaches the"
+            f" goal almost surely; {GIVE_UP}{limit}"
         )
 
 
@@ -63,9 +63,8 @@ def check_free_loops(ssp: SSP, agent: str) -> None:
     if len(inside):
         loop = np.flatnonzero(component == component[inside[0]])
         raise EndlessRunError(
-            f"the run might never end: one can stay in {named(ssp, loop)} forever at no cost, and {agent} may do so;"
-            " use an agent that plans with costs above zero, such as psrl with perturb_costs=True or uc-ssp, or"
-            f" {LIMIT}"
+            f"the run might never end: {agent} may stay in {named(ssp, loop)} forever at no cost; use an agent that"
+            f" plans with costs above zero, such as psrl with perturb_costs=True or uc-ssp, or {LIMIT}"
         )
 
 

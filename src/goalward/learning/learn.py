@@ -1,9 +1,9 @@
-"""`learn`: from an agent, a world, a number of episodes and a seed to a Run.
+"""`learn` lets an agent learn in a world and returns a `Run`.
 
-A run is a pure function of these four. `learn` checks them and prepares a copy of the agent. Then the loop alternates:
-the agent plans, the stage follows the plan, the ledger records the steps, and the agent learns from them. It ends when
-all episodes are over, when `max_steps` are done, when `watch` returns False, or in a dead end; the Run says why. An
-episode that did not end at the goal is marked, and never learnt as one that did.
+A run is a pure function of the agent, the world, the number of episodes and the seed. `learn` checks them and prepares
+a copy of the agent. Then it repeats four steps: the agent plans, the stage follows the plan, the ledger records the
+steps, and the agent learns from them. The run ends when all episodes have ended, after `max_steps` steps, when `watch`
+returns False, or in a state without actions; `Run.ended` says why. Episodes that did not end at the goal are marked.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from goalward.signals import Interrupted, stop_requests
 from goalward.ssp.model import SSP
 
 Watch = Callable[[int, int], object]
-# Plain integers: arithmetic on flags is slow, and this is done for every plan.
+# Plain integers, because arithmetic on flags is slow and is needed for every plan.
 EPISODES, MAX_STEPS, STOPPED = int(Ended.EPISODES), int(Ended.MAX_STEPS), int(Ended.STOPPED)
 ENDS_RUN = int(RUN_OVER)
 KEEP = {"keep_plans", "keep_steps", "keep_replay"}
-PATIENCE = 0.1  # seconds after which Ctrl-C is looked for
+PATIENCE = 0.1  # the loop checks for Ctrl-C about this often, in seconds
 
 
 class Steppable(Protocol):
@@ -89,24 +89,24 @@ def learn(
     checkpoint: str | Path | None = None,
     every: float = 60.0,
 ) -> Run:
-    """Let an agent learn in a world.
+    """Let an agent learn in a world, and return the run.
 
-    Ctrl-C ends the run with what was learnt so far; a second one raises KeyboardInterrupt at once. An exception in the
-    environment, or in the agent, is raised as it is, with what was learnt as its attribute `run`.
+    After Ctrl-C, `learn` returns the run so far; a second Ctrl-C raises KeyboardInterrupt at once. An exception in the
+    environment or the agent is raised unchanged, and its attribute `run` holds the run so far.
 
     Parameters
     ----------
     agent
-        The agent; it is not changed. ``run.agent`` is the one that learnt.
+        The agent. It is not changed: a copy learns, and ``run.agent`` is this copy.
     world
-        A model, a Gymnasium environment with finitely many actions and observations, or a task with continuous states
-        for the agents that learn in one. `goalward.Environment` wraps an environment with options: which steps reach
-        the goal, what they cost, and whether the agent may give up. Regret is known in models and in environments that
-        carry one.
+        A model, a Gymnasium environment with finitely many actions and observations, or a task with continuous states,
+        which needs an agent for continuous states. `goalward.Environment` wraps an environment with options: which
+        steps reach the goal, what they cost, and whether the agent may give up. Regret is known in models and in
+        environments that contain a model.
     episodes
         The number of episodes, K.
     seed
-        Decides every random draw. In the same world, step t of all agents with the same seed takes the same number.
+        Determines all random numbers. With the same seed, all agents use the same random number for step t of a world.
     max_steps
         End the run after this many steps, even in the middle of an episode.
     resume
@@ -114,25 +114,26 @@ def learn(
     keep_plans, keep_steps
         Keep the plans with their models, and all steps, in the Run.
     keep_replay
-        Keep what `goalward.watch` shows in the Run; with continuous states these are the plans and the steps. A
-        recorder of your own is called with every plan, its steps and its end.
+        Keep the data that `goalward.watch` shows in the Run; with continuous states, these are the plans and the steps.
+        You can also pass your own `Recorder`, which is called with every plan, its steps and its end.
     watch
-        Called now and then with the number of episodes and steps done; the run ends if it returns False.
+        A function that is called regularly with the numbers of finished episodes and steps. If it returns False, the
+        run ends.
     checkpoint, every
-        A file in which the run is saved every `every` seconds, between two plans or thousands of steps, and whenever it
-        ends or is interrupted. `learn` with the same arguments resumes it: see `goalward.learning.checkpoint`.
+        A file in which the run is saved every `every` seconds, and when it ends or is interrupted. `learn` with the
+        same arguments resumes the run: see `goalward.learning.checkpoint`.
 
     Returns
     -------
     Run
-        The costs, steps and regret of each episode, the epochs, and the agent with what it learnt.
+        The costs, steps and regret of each episode, the epochs, and the agent after learning.
 
     Raises
     ------
     EndlessRunError
-        If the run might never end: a dead end can be reached from the start, or a loop costs nothing.
-        `goalward.learning.endless_runs` says what to do. Also if an environment ends an episode away from the goal
-        and the agent may not give up, unless `max_steps` limits the run.
+        If the run might never end, because a dead end or a zero-cost loop can be reached from the start;
+        `goalward.learning.endless_runs` says what to do. Also if an environment ends an episode away from the goal,
+        unless the agent may give up or `max_steps` limits the run.
     UnreachableGoalError
         If no policy reaches the goal almost surely from the start.
 
@@ -157,7 +158,7 @@ def learn(
                 return run
             vars(error)["run"] = run
             error.add_note(
-                f"what {run.agent.name} learnt before this is in error.run; continue with"
+                f"error.run holds the run of {run.agent.name} up to this error; continue with"
                 " learn(error.run.agent, ..., resume=True)"
             )
             raise
@@ -170,12 +171,12 @@ def run_agent(
     seed: int = 0,
     **options: Unpack[Options],
 ) -> Run:
-    """Return the run that `learn` returns; signals and exceptions pass through, and no progress is shown."""
+    """Return the same run as `learn`, but without a progress display and without handling signals and exceptions."""
     return Loop(agent, world, episodes, seed, **options).run()
 
 
 class Loop:
-    """One run in progress: at its start, or where its checkpoint left it; see `learn` for the arguments."""
+    """A run in progress, starting from scratch or from its checkpoint; see `learn` for the arguments."""
 
     def __init__(
         self,
@@ -202,7 +203,7 @@ class Loop:
             run = run_of(agent, target.model, episodes, self.seed, resume)
             self.checkpoint = Checkpoint(path, options.get("every", 60.0), run)
             saved = self.checkpoint.saved
-            if saved is not None and saved["position"] is None:  # an environment: it starts a new episode
+            if saved is not None and saved["position"] is None:  # an environment, which starts a new episode
                 agent, resume = self.checkpoint.agent(agent), True
                 stage_seed = run_seed(self.seed, "checkpoint", int(saved["ledger"]["total_steps"]))
         best = None if target.model is None else known_optimum(target.model)
@@ -212,7 +213,7 @@ class Loop:
         self.stage: Stage[Any] = target.stage(stage_seed, limited=limit is not None)
         self.ledger = Ledger(episodes, gaps)
         self.world = None if resume else target.model
-        # Plans and steps are kept where there is a list for them; with continuous states they are the replay.
+        # Plans and steps are kept if there is a list for them; with continuous states, they are the replay.
         replay = options.get("keep_replay", False)
         self.plans: list[Any] | None = [] if options.get("keep_plans") or (replay and target.continuous) else None
         self.pieces: list[Steps] | None = [] if options.get("keep_steps") or (replay and target.continuous) else None
@@ -250,7 +251,7 @@ class Loop:
         )
 
     def epoch(self) -> int:
-        """Follow the plan in progress, or a new one, until it ends, and learn; return what ended it."""
+        """Follow the current plan or a new one until it ends, learn from its steps, and return why it ended."""
         agent, stage, ledger, observer, file = self.agent, self.stage, self.ledger, self.observer, self.checkpoint
         if self.plan is None and not self.plan_ended:
             self.plan = self.make_plan()
@@ -291,7 +292,7 @@ class Loop:
         return plan
 
     def record(self, chunk: Chunk) -> None:
-        """Record what happened, and let the agent learn from it."""
+        """Record the steps of a chunk, and let the agent learn from them."""
         self.ledger.add(chunk)
         if self.pieces is not None:
             self.pieces.append(join([chunk.steps]))
@@ -304,7 +305,7 @@ class Loop:
             self.agent.restart()
 
     def ended_outside(self) -> int:
-        """Return what ends the run for a reason outside the plan."""
+        """Return the flags of reasons outside the plan that end the run: all episodes done, a limit, or a stop."""
         ledger = self.ledger
         self.progress.advance(ledger.episodes_over, ledger.total_steps)
         over = 0
@@ -319,9 +320,9 @@ class Loop:
         return over
 
     def interrupted(self, error: BaseException) -> Run:
-        """Return what was learnt before an exception, and save it if there is a checkpoint."""
+        """Return the run up to an exception, and save it if there is a checkpoint."""
         file = self.checkpoint
-        # Elsewhere in a model the agent may be half way through a step: there the last checkpoint stays.
+        # In a model, the agent may be in the middle of a step unless it was planning; then the last checkpoint stays.
         if file is not None and (self.stage.position() is None or file.before_plan is not None):
             try:
                 file.save(self, 0)
@@ -334,17 +335,17 @@ class Loop:
 
 
 def join(pieces: list[Steps]) -> Steps:
-    """Return pieces of a trajectory as one, copied."""
+    """Return a copy of the pieces of a trajectory, concatenated."""
     return Steps._make(np.concatenate(columns) for columns in zip(*pieces, strict=True))
 
 
 def as_world(world: Any, continuous: bool = False) -> World[Any, Any]:
-    """Return an object as a world; models and environments are wrapped for an agent of the given kind."""
+    """Return `world` itself or wrap a model or an environment; `continuous` says whether the agent needs a box."""
     if isinstance(world, World):
         return world
     if isinstance(world, SSP):
         return ModelWorld(world)
-    # The one call downwards: bare environments are the most common world of newcomers.
+    # Imported here because only unwrapped environments need it.
     from goalward.continuous.task import world_of
 
     return world_of(world, continuous)
@@ -355,7 +356,7 @@ def check_arguments(agent: object, world: object) -> None:
     if isinstance(world, Learner):
         raise SettingError("agent and world are swapped; write learn(agent, world, episodes)")
     if isinstance(world, str):
-        raise SettingError(f"world is {world!r:.80}, a name; load it first: gw.worlds.load_world({world!r:.80})")
+        raise SettingError(f"world is the name {world!r:.80}; load it first: gw.worlds.load_world({world!r:.80})")
     if not isinstance(agent, Learner):
         raise SettingError(
             f"agent is {agent!r}; it must be an Agent or an OnlineAgent: see gw.agents, or gw.agents.make(name)"
@@ -363,13 +364,14 @@ def check_arguments(agent: object, world: object) -> None:
 
 
 def prepare(agent: Learner[TaskT, PlanT], task: TaskT, rng: np.random.Generator, resume: bool) -> Learner[TaskT, PlanT]:
-    """Return the copy of an agent that will learn: it starts from scratch, or resumes."""
+    """Return a copy of an agent that is ready to learn, from scratch or with `resume`."""
     before: Any = getattr(agent, "task", None)
     if resume and not before.is_like(task):
         raise SettingError(
-            f"{agent.name} has learnt in another world; states, actions, costs and the start must be the same"
+            f"{agent.name} has learnt in another world and cannot resume in this one: states, actions, costs and the"
+            " start must be the same"
         )
-    # One run must not change the agent of another, so everything is copied that can change.
+    # A run must not change the agent of another run, so everything mutable is copied.
     learner = copy.deepcopy(agent, {id(value): value for value in vars(agent).values() if is_constant(value)})
     if resume:
         learner.task, learner.rng = task, rng
