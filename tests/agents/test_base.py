@@ -115,7 +115,7 @@ def test_a_saved_agent_executes_no_file(place: str, tmp_path: Path) -> None:
     else:
         tree["settings"]["prior"]["prior"]["kind"] = f"{tmp_path}/trap.py:Trap"
     archive.write(path, agent_file.FORMAT, agent_file.VERSION, tree)
-    with pytest.raises(FileError, match="names the Python file"):
+    with pytest.raises(FileError, match="refers to the Python file"):
         agent_file.load(path)
     assert not witness.exists()
 

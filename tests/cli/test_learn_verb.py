@@ -114,7 +114,7 @@ class TestKeeping:
         agents.save(learn(agents.PSRL(), worlds.grid_world(), 10).agent, tmp_path / "kept.npz")
         code, _, err = run("--resume", tmp_path / "kept.npz")
         assert code == 2
-        assert "no world is named" in err
+        assert "no world is given" in err
         assert run("grid-world", "--resume", tmp_path / "kept.npz", "--episodes", 5)[0] == 0
 
     def test_damaged(self, run: Call, tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ class TestInterruption:
         kept = tmp_path / "kept.npz"
         code, out, _ = run("grid-world", "--episodes", 10**6, "--save", kept)
         assert code == 130
-        assert "it was interrupted" in out
+        assert "the run was interrupted" in out
         agent = agents.load(kept)
         assert isinstance(agent, agents.PSRL)
         assert agent.visits.sum() > 0
@@ -223,7 +223,7 @@ class TestInterruption:
         (["grid-world", "--episodes", "0"], "episodes is 0"),
         (["grid-world", "--seed", "-1"], "seed is -1"),
         (["grid-world", "--max-steps", "0"], "max_steps is 0"),
-        ([], "no world is named"),
+        ([], "no world is given"),
     ],
 )
 def test_bad_input(run: Call, arguments: list[str], message: str) -> None:
@@ -235,7 +235,7 @@ def test_bad_input(run: Call, arguments: list[str], message: str) -> None:
 def test_resume_brings_its_agent(run: Call, tmp_path: Path) -> None:
     code, _, err = run("--resume", tmp_path / "x.npz", "--agent", "psrl")
     assert code == 2
-    assert "leave --agent and --agent-set out" in err
+    assert "leave out --agent and --agent-set" in err
 
 
 def test_help_loads_nothing_heavy(run_python: Callable[..., str]) -> None:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -125,7 +126,7 @@ class TestWhatIsDeployed:
         assert gw.solve(model).values[0] == pytest.approx(gw.solve(GRID).values[0], rel=0.1)
 
     def test_agents_without_a_model_say_so(self) -> None:
-        with pytest.raises(SettingError, match="q-learning does not learn transitions"):
+        with pytest.raises(SettingError, match="q-learning does not estimate a model"):
             run_of("q-learning").model()
 
     def test_states_that_never_appeared_are_left_out(self) -> None:
@@ -191,7 +192,7 @@ class TestUnknownObservations:
         assert [policy.act(state) for state in range(GRID.states) if not policy.knows(state)][:3] == [None] * 3
 
     def test_an_observation_without_a_number(self) -> None:
-        with pytest.raises(StateError, match="the observation is 'door'"):
+        with pytest.raises(StateError, match="observation 'door' is not a state"):
             policy_for(GRID, np.zeros(GRID.states, dtype=np.int64)).act("door")
         space = {"kind": "discrete", "n": 2, "start": 5}
         numbered = Encoding(None, space, max_states=1, keys=["home"])
@@ -304,7 +305,7 @@ class TestTrial:
         assert worlds[0].seeds == worlds[1].seeds == expected
 
     def test_another_world_is_refused(self) -> None:
-        with pytest.raises(SettingError, match="the policy is for 3 states and 2 actions"):
+        with pytest.raises(SettingError, match="the policy has 3 states and 2 actions"):
             policy_for(PIT, PIT_TABLE).evaluate(GRID)
 
     def test_two_lines(self) -> None:
@@ -333,6 +334,29 @@ class TestFiles:
         )
         answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
         assert answer.split() == ["1", "None", "None", "False", "False"]
+
+    @pytest.mark.parametrize("key", [None, lambda observation: str(observation.get("row"))])
+    def test_an_observation_without_one_of_its_keys(self, key: Any, tmp_path: Path) -> None:
+        part = gymnasium.spaces.Discrete(2)
+
+        class Doors(gymnasium.Env):
+            """One step from the start to the goal."""
+
+            observation_space, action_space = gymnasium.spaces.Dict({"row": part, "open": part}), part
+
+            def reset(self, **options: Any) -> Any:
+                return {"row": 0, "open": 0}, {}
+
+            def step(self, action: int) -> Any:
+                return {"row": 1, "open": 0}, -1.0, True, False, {}
+
+        run = gw.learn(agents.PSRL(), gw.Environment(Doors(), goal="terminated", key=key), 3)
+        run.policy.save(tmp_path / "policy.npz")
+        policy = gw.load_policy(tmp_path / "policy.npz", key=key)
+        assert policy.knows({"row": 0, "open": 0})
+        for observation in ({"open": 0}, {"rwo": 0, "open": 0}):
+            with pytest.raises(StateError, match="has no key 'row'; its keys must be 'open', 'row'"):
+                policy.act(observation)
 
     def test_the_function_that_numbers_observations_is_needed(self, tmp_path: Path) -> None:
         self.save(tmp_path / "policy.npz", key=tuple)

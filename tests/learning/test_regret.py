@@ -110,7 +110,7 @@ def test_values_that_are_not_proved(width: float, monkeypatch: pytest.MonkeyPatc
     if width < 1e-6:
         assert regret.optimum(worlds.grid_world()).value == solution.values[0]
     else:
-        with pytest.raises(PrecisionError, match=r"proved to a relative 1.0e-03 only; regret is measured against"):
+        with pytest.raises(PrecisionError, match=r"known only to a relative 1.0e-03, but regret needs 1e-06"):
             regret.optimum(worlds.grid_world())
 
 

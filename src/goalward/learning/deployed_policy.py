@@ -1,19 +1,18 @@
-"""The result of learning: a policy that acts on observations, can be saved, and can be evaluated in a world.
+"""The policy that a run has learnt: it acts on observations, can be saved, and can be evaluated in a world.
 
-``run.policy`` is what to deploy: the best that the agent knows, without exploration. It takes what the environment
-emits and returns what the environment takes, or None to give up, which means: reset the environment. A saved policy is
-plain data (`goalward.archive`), and loads without the environment it was learnt in and without Gymnasium.
+``run.policy`` is the policy to deploy: the best policy that the agent knows, without exploration. It takes observations
+of the environment and returns actions of the environment, or None to give up, which means: reset the environment. A
+saved policy is plain data (`goalward.archive`), and can be loaded without the environment and without Gymnasium.
 
 Unknown observations
-    Where the agent never acted, the policy gives up if it may. Otherwise it plays an available action at random, since
-    a fixed action could repeat forever. `FrozenPolicy.knows` tells which case an observation is.
+    If the agent never acted on an observation, the policy gives up if it may. Otherwise it plays a random available
+    action, because a fixed action could repeat forever. `FrozenPolicy.knows` tells whether the agent acted on it.
 
-Trying a policy
-    An *episode* runs until the goal is reached. Its cost includes restarts, by giving up or because the environment
-    truncated it, so the mean cost can be compared with V*. An *attempt* runs from a reset to the goal, a dead end, a
+Evaluation
+    An *episode* runs until the goal is reached. Its cost includes restarts after giving up or a truncation by the
+    environment, so the mean cost can be compared with V*. An *attempt* runs from a reset to the goal, a dead end, a
     truncation or giving up. An episode that has not reached the goal after `max_steps` steps is a failure, and the mean
-    cost is then a lower bound. Episode k of two policies tried with the same seed starts with the same seed of the
-    environment.
+    cost is then a lower bound. With the same seed, episode k has the same environment seed for every policy.
 """
 
 from __future__ import annotations
@@ -49,24 +48,24 @@ KINDS = {
     "table": "goalward.learning.deployed_policy:LearntPolicy",
     "lattice": "goalward.continuous.policy:LatticePolicy",
 }
-"""The class that reads each kind of policy from a file."""
+"""The class of each kind of policy in a file."""
 MOST_ACTIONS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """The results of a policy in some episodes; `FrozenPolicy.evaluate` returns them.
+    """The costs of a policy in a number of episodes, as returned by `FrozenPolicy.evaluate`.
 
     Attributes
     ----------
     costs, steps
-        What each episode cost and how many steps it took, restarts included.
+        The cost and the number of steps of each episode, restarts included.
     reached
-        Whether each episode reached the goal. The cost of one that did not is what it paid until it was ended.
+        Whether each episode reached the goal. The cost of a failed episode is the cost until its end.
     attempts
-        How many attempts each episode took; only its last one can have reached the goal.
+        The number of attempts in each episode; only the last attempt can have reached the goal.
     max_steps
-        The limit of steps of an episode.
+        The largest number of steps of an episode.
     """
 
     costs: Floats
@@ -90,10 +89,10 @@ class Trial:
         return share(int(np.count_nonzero(self.reached & (self.costs <= bound))), len(self.costs))
 
     def quantile(self, level: float) -> Interval:
-        """Return the cost that a share `level` of episodes stay within, with a 95 % interval of order statistics.
+        """Return the `level` quantile of the cost of an episode, with a 95 % interval of order statistics.
 
-        An episode that did not reach the goal counts as infinite. The interval assumes nothing about the distribution;
-        it is minus or plus infinity where too few episodes lie on one side.
+        An episode that did not reach the goal has an infinite cost. The interval is valid for every distribution; an
+        end of it is infinite if too few episodes lie on that side.
         """
         from scipy.stats import binom
 
@@ -106,8 +105,8 @@ class Trial:
     def cvar(self, level: float) -> Interval:
         """Return the mean cost of the worst share 1 - `level` of episodes, with a 95 % interval.
 
-        This is v + E[(X - v)+] / (1 - level) at the quantile v. The interval is that of the mean on the right, which
-        holds for many episodes; with fewer than about 30 beyond the quantile it is too narrow. As with `cost`, it is a
+        This is v + E[(X - v)+] / (1 - level), where v is the quantile. The interval is that of the expectation and is
+        valid for many episodes; with fewer than about 30 episodes beyond the quantile it is too narrow. The result is a
         lower bound if an episode did not reach the goal.
         """
         check("level", level, Annotated[float, Ge(0.0), Lt(1.0)])
@@ -132,28 +131,28 @@ class Trial:
 
 
 class FrozenPolicy(ABC):
-    """A policy to deploy: it acts on observations and no longer learns."""
+    """The base class of policies to deploy, which act on observations and no longer learn."""
 
     kind: ClassVar[str]
     """The kind of policy in a saved file: a key of `KINDS`."""
 
     continuous: ClassVar[bool] = False
-    """Whether its states are points of a box."""
+    """Whether the policy is for continuous states."""
 
     give_up: int | None = None
-    """The number of the action that gives up, if there is one."""
+    """The number of the action that gives up; None if the policy may not give up."""
 
     @abstractmethod
     def act(self, observation: Any) -> Any:
-        """Return the action for an observation; None means: give up, reset the environment."""
+        """Return the action for an observation, or None to give up, which means: reset the environment."""
 
     @abstractmethod
     def knows(self, observation: Any) -> bool:
-        """Return whether the agent has acted on this observation; otherwise `act` returns the fallback."""
+        """Return whether the agent has acted on this observation; if not, `act` gives up or plays a random action."""
 
     @abstractmethod
     def plan(self, world: World[Any, Any]) -> Any:
-        """Return the policy as a plan that a stage of a world follows; raises SettingError if it does not fit."""
+        """Return the policy as a plan for `world`; raises SettingError if states or actions do not match."""
 
     @abstractmethod
     def to_state(self) -> dict[str, Any]:
@@ -162,14 +161,14 @@ class FrozenPolicy(ABC):
     @classmethod
     @abstractmethod
     def from_state(cls, state: dict[str, Any], key: Callable[[Any], Any] | None) -> Self:
-        """Return the policy that `to_state` saved; raises a GoalwardError, ValueError, TypeError or LookupError."""
+        """Return the policy from the data of `to_state`; raises GoalwardError, ValueError, TypeError or LookupError."""
 
     def save(self, path: str | Path) -> None:
-        """Write the policy to the file `path`, which `load_policy` reads."""
+        """Save the policy to the file `path`; `load_policy` reads it."""
         archive.write(Path(path), FORMAT, VERSION, {"kind": self.kind, "policy": self.to_state()})
 
     def evaluate(self, world: Any, episodes: int = 200, seed: int = 0, *, max_steps: int = 10_000) -> Trial:
-        """Run the policy in a world and measure its costs.
+        """Run the policy in a world and return its costs.
 
         Parameters
         ----------
@@ -178,9 +177,9 @@ class FrozenPolicy(ABC):
         episodes
             The number of episodes.
         seed
-            Decides every random draw. Episode k starts with the same seed of the environment for every policy.
+            Determines all random numbers. Episode k starts with the same environment seed for every policy.
         max_steps
-            End an episode after this many steps; it then counts as a failure.
+            The largest number of steps of an episode; an episode that reaches it counts as a failure.
 
         Examples
         --------
@@ -211,7 +210,7 @@ class FrozenPolicy(ABC):
             cost += float(chunk.steps.costs.sum())
             steps += len(actions)
             reached = bool(chunk.steps.reached.any())
-            # The first step of an attempt follows a restart, maybe in an earlier chunk.
+            # The first step of an attempt follows a restart, which may be in an earlier chunk.
             attempts += int(np.count_nonzero(gave_up[:-1])) + int(starts and len(actions) > 0)
             starts = stage.truncated or bool(len(actions) and gave_up[-1])
             ended = chunk.ended
@@ -227,14 +226,14 @@ class LearntPolicy(FrozenPolicy):
     table
         Actions ``[S]``, or probabilities ``[S, A]``.
     visited
-        ``[S]``: the states in which the agent has acted, or that its prior tells about. In the others the table holds
-        the fallback.
+        ``[S]``: whether the agent has acted in the state or knows it from its prior. If not, the table gives up or
+        plays a random action there.
     actions, give_up
-        A, the number of actions, and the one that gives up, or None.
+        A, the number of actions, and the number of the action that gives up, or None.
     encoding
-        How observations become states and actions what the environment takes; None if both are numbers already.
+        The translation between observations and states and between actions; None if both are numbers already.
     seed
-        Of the random actions of `act`.
+        The seed of the random actions of `act`.
     """
 
     table: NDArray[Any]
@@ -252,13 +251,13 @@ class LearntPolicy(FrozenPolicy):
 
     @classmethod
     def of(cls, agent: Agent, table: NDArray[Any]) -> LearntPolicy:
-        """Return an agent's table as a policy, with the fallback in states where the agent never acted."""
+        """Return a policy that plays `table`, but gives up or acts at random in states where the agent never acted."""
         task, encoding, visits = agent.task, copy.deepcopy(agent.task.encoding), agent.pair_visits()
         give_up = encoding.actions if encoding is not None and encoding.give_up else task.give_up
         model = agent.mean_model()
         if visits is None:
             visited = np.ones(task.states, dtype=np.bool_)
-        else:  # or the agent knows what it never played, from a prior that learns about one pair from another
+        else:  # `model` also has pairs never played if the prior learns about one pair from another
             known = visits > 0 if model is None else (visits > 0) | model.available
             visited = np.asarray(known[:, : task.give_up].any(axis=1))
         weights = np.eye(task.actions)[table] if np.ndim(table) == 1 else np.array(table)
@@ -287,20 +286,20 @@ class LearntPolicy(FrozenPolicy):
         return state is not None and bool(self.visited[state])
 
     def find(self, observation: Any) -> int | None:
-        """Return the state of an observation, None if it has none; raises StateError if it cannot have one."""
+        """Return the state of an observation, or None for an unknown one; raises StateError for an invalid one."""
         if self.encoding is not None:
             return self.encoding.find(observation)
         if not (isinstance(observation, int | np.integer) and 0 <= observation < len(self.visited)):
-            raise StateError(f"the observation is {observation!r:.80}; it must be a state: 0..{len(self.visited) - 1}")
+            raise StateError(f"observation {observation!r:.80} is not a state; states are 0..{len(self.visited) - 1}")
         return int(observation)
 
     def plan(self, world: World[Any, Any]) -> Plan:
-        """Return the table as a plan without stop conditions, and give the world the numbering of the policy."""
+        """Return the table as a plan without stop conditions; `world` then numbers observations as the policy does."""
         task = world.task(1)
         if not isinstance(task, Task) or task.costs.shape != (len(self.visited), self.actions):
             raise SettingError(
-                f"the policy is for {len(self.visited)} states and {self.actions} actions, which {world} does not have;"
-                " evaluate it in the world it was learnt in, or in one with the same observations and actions"
+                f"the policy has {len(self.visited)} states and {self.actions} actions, but {world} does not; evaluate"
+                " it in the world in which it was learnt, or in a world with the same observations and actions"
             )
         world.task(1, replace(task, encoding=self.encoding))
         return Plan(self.table)
@@ -315,15 +314,15 @@ class LearntPolicy(FrozenPolicy):
         table, visited, give_up = state["table"], state["visited"], state["give_up"]
         A = check("actions", state["actions"], between(1, MOST_ACTIONS))
         if visited.dtype != np.bool_ or visited.ndim != 1 or (table.ndim == 1 and not np.isin(table, range(A)).all()):
-            raise ValueError("visited must hold a truth value, and table an action, for each state")
+            raise ValueError("visited must hold a truth value and table must hold an action for each state")
         if give_up is not None and (type(give_up) is not int or give_up != A - 1):
             raise ValueError(f"give_up must be the last action, {A - 1}, or nothing")
         encoding = None if state["encoding"] is None else Encoding.from_state(state["encoding"], key)
         if encoding is not None and (encoding.states > len(visited) or encoding.actions + encoding.give_up != A):
-            raise ValueError("the encoding and the table differ in their states or actions")
+            raise ValueError("the encoding and the table have different states or actions")
         if encoding is not None and encoding.needs_key and key is None:
-            raise SettingError("observations were numbered by a function; pass it: load_policy(path, key=function)")
-        if encoding is not None:  # raises an error if it cannot be used or saved
+            raise SettingError("a function numbered the observations; pass it again: load_policy(path, key=function)")
+        if encoding is not None:  # raises an error if the encoding cannot be used or saved
             json.dumps([encoding.to_state(), [str(encoding.action(action)) for action in range(A)]])
         return cls(table, visited, A, give_up, encoding, seed=checked_seed(state["seed"]))
 
@@ -333,20 +332,19 @@ class LearntPolicy(FrozenPolicy):
 
 
 def load_policy(path: str | Path, key: Callable[[Any], Any] | None = None) -> FrozenPolicy:
-    """Read a policy that `FrozenPolicy.save` wrote; neither its environment nor Gymnasium is needed.
+    """Return the policy in a file that `FrozenPolicy.save` wrote; its environment and Gymnasium are not needed.
 
     Parameters
     ----------
     path
         The file.
     key
-        The function that was passed as ``gw.Environment(..., key=function)``, if there was one: files hold no
-        functions.
+        The function that was passed as ``gw.Environment(..., key=function)``, if any, because a file cannot hold it.
 
     Raises
     ------
     FileError
-        If the file is damaged or not a policy.
+        If the file is damaged or does not hold a policy.
     """
     tree = archive.read(Path(path), FORMAT, VERSION)
     try:

@@ -1,4 +1,4 @@
-"""What a run records in progress: one entry for each episode and one for each epoch."""
+"""The ledger of a run: it records each episode and each epoch during learning."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ UNKNOWN.flags.writeable = False
 
 
 class Ledger:
-    """Adds up the cost of each episode and records each epoch, in order.
+    """Records the cost, steps and gaps of each episode, and each epoch, in order.
 
-    `gaps` are the optimality gaps ``[S, A]``; None if the true model is not known.
+    `gaps` are the optimality gaps ``[S, A]``, or None if the true model is not known.
     """
 
     def __init__(self, episodes: int, gaps: Floats | None):
@@ -33,14 +33,14 @@ class Ledger:
         self.total_steps = 0
         self.epoch_columns = tuple(array("q") for _ in range(5))
         self.start_step = self.start_episode = self.goals = 0  # of the epoch in progress
-        self.last_inner_end = -1  # after which step an epoch of an online policy ended last
+        self.last_inner_end = -1  # the step at which the last epoch of an online agent ended
 
     @property
     def episodes_over(self) -> int:
         return int(self.episode[0])
 
     def add(self, chunk: Chunk) -> None:
-        """Add the steps of a chunk, and the epochs of an online policy that ended among them."""
+        """Add the steps of a chunk, and the epochs of an online agent that ended in it."""
         steps, over = chunk.steps, self.episodes_over
         states, actions, gap_table = steps.states, steps.actions, self.gap_table
         if gap_table is None:
@@ -55,11 +55,11 @@ class Ledger:
         self.total_steps += len(steps.actions)
 
     def close_inner_epochs(self, ends: Int64s, ended: Int64s, reached: Bools, episodes_over: int) -> None:
-        """Record epochs of an online policy that ended after some of the steps that follow `total_steps`."""
+        """Record epochs of an online agent that ended inside the new chunk; `ends` counts steps from `total_steps`."""
         goals = np.cumsum(reached)
         end_steps, episodes = self.total_steps + ends, episodes_over + goals[ends - 1]
         starts, start_episodes = np.append(self.start_step, end_steps), np.append(self.start_episode, episodes)
-        earlier = self.goals - int(goals[-1])  # of the first epoch, before these steps
+        earlier = self.goals - int(goals[-1])  # goals of the first epoch before this chunk
         epoch_goals = np.diff(goals[ends - 1], prepend=-earlier)
         rows = (starts[:-1], start_episodes[:-1], np.diff(starts), epoch_goals, ended)
         for column, entries in zip(self.epoch_columns, rows, strict=True):
@@ -81,7 +81,7 @@ class Ledger:
         return over < len(self.steps) and bool(self.steps[over] > 0)
 
     def close_epoch(self, ended: int) -> None:
-        """Record an epoch that ended now; if one of an online policy just did, add the reasons to it."""
+        """Record that an epoch ends now; if an online agent's epoch just ended, add the flags to that epoch."""
         if self.last_inner_end == self.total_steps:
             self.epoch_columns[-1][-1] |= ended
             return
@@ -112,10 +112,10 @@ class Ledger:
         for column, entries in zip(self.epoch_columns, state["epochs"], strict=True):
             column.frombytes(np.asarray(entries, dtype=np.int64).tobytes())
         if not 0 <= self.episodes_over <= len(self.costs) or self.total_steps != self.steps.sum():
-            raise ValueError("its numbers of episodes and steps do not fit together")
+            raise ValueError("its numbers of episodes and steps do not match")
 
     def episode_columns(self) -> tuple[Floats, Int64s, Floats, Bools]:
-        """Return the costs, steps, gaps and arrivals of the episodes that have at least one step."""
+        """Return costs, steps, gaps and whether the goal was reached, for each episode with at least one step."""
         count = self.episodes_over + self.has_open_episode
         return self.costs[:count], self.steps[:count], self.gaps[:count], self.reached[:count]
 
@@ -125,7 +125,7 @@ def add_steps(
     states: Int64s, actions: Int64s, paid: Floats, at_goal: Bools, gap_table: Floats,
     episode: Int64s, costs: Floats, gaps: Floats, steps: Int64s, reached: Bools,
 ) -> None:  # fmt: skip
-    """Add steps to their episodes, one by one, so that the sums do not depend on how the steps were divided."""
+    """Add steps to their episodes one by one, so the sums do not depend on how steps are grouped."""
     k = episode[0]
     for i in range(len(states)):
         costs[k] += paid[i]

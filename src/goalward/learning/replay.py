@@ -1,18 +1,18 @@
 """Replays: the epochs of a run, recorded so that they can be watched afterwards.
 
-A `Recorder` observes a run without changing it. A frame is one epoch: the plan, why it ended, and which transitions
-were seen from its start to the start of the next frame. The counts at the start of frame i are the sums over the frames
+A `Recorder` observes a run without changing it. A frame records one epoch: its plan, why it ended, and the transitions
+seen from its start to the start of the next frame. The counts at the start of a frame are the sums over all frames
 before it.
 
-Some agents have no plans, because they choose at every step, or follow one plan to the end of the run. Their frames are
-snapshots, taken after 1, 2, 3, ... steps, and later whenever the number of steps has grown by five percent.
+Some agents have no plans in epochs, because they choose an action at every step or follow one plan for the whole run.
+Their frames are snapshots, taken after 1, 2, 3, ... steps, and later whenever the number of steps has grown by 5 %.
 
-A frame also lists its first steps, up to `MOST_STEPS_OF_FRAME`, so that a page can show the agent walking.
+A frame also lists its first steps, up to `MOST_STEPS_OF_FRAME`, so that a page can animate the agent.
 
 Thinning
-    Up to `MOST_FRAMES` epochs are kept, fewer if the states or the transitions are many. When there are more, every
+    At most `MOST_FRAMES` epochs are kept, and fewer if there are many states or transitions. When there are more, every
     second frame is dropped, except the first quarter and the epoch of the first goal. The transitions of a dropped
-    epoch are added to the frame before it, so the counts of every frame are exact.
+    frame are added to the frame before it, so the counts of every frame are exact.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from goalward.ssp.model import SSP
 
 MOST_FRAMES = 600
 MOST_NUMBERS = 150_000
-"""How many numbers the values of all frames may have together: with more than 250 states there are fewer frames."""
+"""The largest total size of the values of all frames; with more than 250 states, there are fewer frames."""
 MOST_SEEN = 250_000
-"""How many entries the transitions that were seen may have, over all frames."""
+"""The largest total size of the seen transitions of all frames."""
 FEWEST_FRAMES = 24
 MOST_MODEL_NUMBERS = 270_000
-"""How many probabilities of planned models are kept in a replay."""
+"""The largest total number of probabilities of models in a replay."""
 GROWTH = 0.05
 MOST_STEPS_OF_FRAME = 1000
 Look = tuple[Bools, Floats | None, Floats | None, SSP | None]
-"""The actions played, unequal probabilities, values and model: see `Frame`."""
+"""The attributes `played`, `shares`, `values` and `model` of a `Frame`."""
 
 
 @dataclass(eq=False)
@@ -50,22 +50,22 @@ class Frame:
     Attributes
     ----------
     epoch, start_step, start_episode
-        Its number, counted from 0, and the steps and finished episodes before it.
+        The number of the epoch, counted from 0, and the steps and finished episodes before it.
     played
-        ``[S, A]``: the actions that the plan plays.
+        ``[S, A]``: whether the plan plays the action.
     shares
-        The probabilities of the actions, if those that are played are not equally likely.
+        The probabilities of the actions; None if all played actions of a state are equally likely.
     values, model
-        What the agent expects to pay from each state, and the model it planned with, where it has them and knows the
-        costs.
+        The expected cost from each state and the model of the plan, if the agent has them. The model is None if costs
+        are unknown.
     steps, goals, ended
-        How long it lasted, how often it reached the goal, and what ended it.
+        The number of steps of the epoch, how often it reached the goal, and the `Ended` flags of why it ended.
     pair
-        The row ``s * A + a`` whose visits ended it; -1 if something else did.
+        The row ``s * A + a`` whose visits ended the epoch; -1 if the epoch ended for another reason.
     seen, times
-        The transitions, ``(s * A + a) * (S + 1) + s'``, from its start to the next frame, and how often each was seen.
+        The transitions ``(s * A + a) * (S + 1) + s'`` seen before the next frame, and how often each was seen.
     path
-        The first steps, each as a transition.
+        The first steps, each encoded as a transition.
     """
 
     epoch: int
@@ -84,7 +84,7 @@ class Frame:
     path: Int64s = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     def count(self, seen: Int64s, times: Int64s) -> None:
-        """Add transitions that were seen."""
+        """Add the transitions `seen`, each with its number of `times`."""
         self.seen, indices = np.unique(np.concatenate([self.seen, seen]), return_inverse=True)
         self.times = np.bincount(indices, weights=np.concatenate([self.times, times])).astype(np.int64)
 
@@ -96,20 +96,20 @@ class Replay:
     Attributes
     ----------
     agent, task
-        The agent that learnt, and what it knew of the world.
+        The agent that learnt, and what it knew about the world.
     frames
-        The epochs that are kept, in order, and a last one without steps for the end of the run.
+        The frames that were kept, in order; the last frame has no steps and shows the end of the run.
     epochs
-        How many epochs the run had.
+        The number of epochs of the run.
     has_plans
-        Whether the agent makes plans again and again; one that does not was looked at now and then.
+        Whether the frames are the epochs of an agent that plans; otherwise they are snapshots.
     costs, gaps, ends
-        What was paid, the sum of the optimality gaps, and the steps made, after each episode that reached the goal.
+        The total cost, the sum of the optimality gaps, and the number of steps, up to each arrival at the goal.
     optimal_value
         V*(s_init); NaN if the true model is not known.
     belief
-        The belief if it is Dirichlet and started from the prior: the counts then give the posterior. None if costs are
-        unknown, because they have a posterior of their own.
+        The Dirichlet belief of the agent, if it started from its prior and costs are known: then the counts determine
+        the posterior. Otherwise None.
     """
 
     agent: Learner
@@ -125,14 +125,14 @@ class Replay:
 
     @property
     def regret(self) -> Floats:
-        """Realised regret after each episode that reached the goal."""
+        """The realised regret after each episode that reached the goal."""
         return self.costs - self.optimal_value * np.arange(1, len(self.costs) + 1)
 
 
 class Recorder:
-    """Keeps what a replay needs; `replay` returns it, during the run or after it.
+    """Records a run during learning; `replay` returns the replay at any time.
 
-    `learn` calls `begin`; then for each plan `plan`, `room` and `enter` in turn, and `close`.
+    `learn` first calls `begin`. For each plan it calls `plan`, then `room` and `enter` in turn, and then `close`.
     """
 
     def __init__(self) -> None:
@@ -157,9 +157,9 @@ class Recorder:
 
     def plan(self, plan: Plan, state: int) -> None:
         """Begin an epoch."""
-        if self.online is None:  # others end their epochs themselves
+        if self.online is None:  # online agents end their epochs themselves
             self.start(look_at_plan(self.agent, plan))
-            # A plan that nothing ends but the end of the run.
+            # A plan without stop conditions lasts until the end of the run.
             self.steady = None if plan.stop_when_truncated or any(limit is not None for limit in plan[1:5]) else plan
 
     def start(self, look: Look) -> None:
@@ -167,7 +167,7 @@ class Recorder:
         self.open = Frame(self.epoch, self.total_steps, self.episodes, *look)
 
     def room(self) -> int:
-        """Return after how many steps to call again; take a snapshot of an agent without plans."""
+        """Return the largest size of the next chunk of steps; take a snapshot of an agent without plans."""
         if self.online is None and self.steady is None:
             return NEVER
         if self.online is not None and self.online.current_plan() is not None:
@@ -181,7 +181,7 @@ class Recorder:
         return max(1, int(self.total_steps * GROWTH))
 
     def enter(self, chunk: Chunk, state: int) -> None:
-        """Record the steps of a chunk and the agent's current state; the arrays are reused afterwards."""
+        """Record the steps of a chunk, whose arrays are reused later; `state` is the state after it."""
         steps = chunk.steps
         if not len(steps.states):
             return
@@ -210,7 +210,7 @@ class Recorder:
 
     def close(self, ended: int, state: int) -> None:
         """End the epoch in `state`; `ended` is a sum of `Ended` flags."""
-        if self.open is None:  # that of an online agent ended with the last step
+        if self.open is None:  # the epoch of an online agent ended with the last step
             return
         pair = -1
         if ended & Ended.AFTER_VISITS:
@@ -241,16 +241,16 @@ class Recorder:
                 self.keep(other)
 
     def keep(self, frame: Frame) -> None:
-        """Keep a frame if the thinning rule says so, or merge it into the one before it; the first is always kept."""
+        """Keep a frame or, by the thinning rule, merge it into the frame before it; the first frame is always kept."""
         if frame.epoch == self.first_goal or frame.epoch < self.limit // 4 or frame.epoch % self.stride == 0:
             self.frames.append(frame)
         else:
             self.frames[-1].count(frame.seen, frame.times)
 
     def replay(self) -> Replay:
-        """Return the replay so far, with a last frame that has the counts of all steps."""
+        """Return the replay so far; its last frame has the counts of all steps."""
         frames = list(self.frames)
-        # In the middle of a run the open epoch is shown as far as it has come.
+        # In the middle of a run, the replay shows the open epoch up to now.
         last = self.open or (frames[-1] if frames else None)
         if last is not None:
             end: Look = (last.played, last.shares, last.values, last.model)
@@ -266,7 +266,7 @@ class Recorder:
 
 
 def look_at_plan(agent: Learner, plan: Plan) -> Look:
-    """Return a plan's actions, its probabilities if they are unequal, its values and its model."""
+    """Return the played actions of a plan, the probabilities if they are unequal, the values and the model."""
     assert not isinstance(plan.policy, Policy)
     policy = np.asarray(plan.policy)
     shares = None
@@ -276,15 +276,15 @@ def look_at_plan(agent: Learner, plan: Plan) -> Look:
         shares = None if equal else policy
     else:
         played = np.asarray(policy[:, np.newaxis] == np.arange(agent.task.actions))
-    # Of larger models not even a dozen would fit. Models with sampled costs are not kept: the costs have no place.
+    # Larger models are not kept, because not even a dozen would fit. Sampled costs have no place in a replay.
     small = plan.model is not None and 12 * len(plan.model.successors) <= MOST_MODEL_NUMBERS
     values = None if plan.values is None else np.array(plan.values, dtype=np.float64)
     return played, shares, values, plan.model if small and not agent.task.costs_unknown else None
 
 
 def look_at_agent(agent: OnlineAgent) -> Look:
-    """Return what an agent without plans would play now, for evenly spaced chances, and its values."""
-    agent = copy.deepcopy(agent)  # in case that choosing leaves a trace
+    """Return the actions that an agent without plans would play now, and its values."""
+    agent = copy.deepcopy(agent)  # in case `act` changes the agent
     S, A = agent.task.costs.shape
     chances = (np.arange(A) + 0.5) / A
     played: Bools = np.zeros((S, A), dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""The record of a run: costs, steps and regret of every episode, and its epochs.
+"""`Run`, the result of `learn`: costs, steps and regret of every episode, and the epochs.
 
 `goalward.studies.run_file` stores the episodes of a run; single steps and epochs are not stored.
 """
@@ -23,23 +23,23 @@ from goalward.table import Table
 
 TRUNCATIONS = {
     Ended.MAX_STEPS: "max_steps ended the run",
-    Ended.STOPPED: "it was interrupted",
+    Ended.STOPPED: "the run was interrupted",
     Ended.DEAD_END: "a dead end ended the run",
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Epochs:
-    """The plans of a run in order, as columns.
+    """The epochs of a run in order, as columns.
 
     Attributes
     ----------
     start_step, start_episode
-        The number of steps and of finished episodes before the epoch.
+        The numbers of steps and of finished episodes before the epoch.
     steps, goals
-        How many steps it lasted and how often it reached the goal.
+        The number of steps of the epoch, and how often it reached the goal.
     ended
-        What ended it: a sum of `Ended` flags.
+        Why the epoch ended: a sum of `Ended` flags.
     """
 
     start_step: Int64s
@@ -52,7 +52,7 @@ class Epochs:
         return len(self.steps)
 
     def ended_by(self, condition: Ended) -> Bools:
-        """Return which epochs a condition ended, alone or with others."""
+        """Return, for each epoch, whether `condition` ended it, alone or together with other conditions."""
         return np.asarray((self.ended & int(condition)) != 0)
 
     def __repr__(self) -> str:
@@ -69,21 +69,21 @@ class Run:
     Attributes
     ----------
     agent
-        The agent as it was at the end; ``learn(run.agent, ..., resume=True)`` continues with it.
+        The agent at the end of the run; ``learn(run.agent, ..., resume=True)`` continues with it.
     seed, episodes
-        What was asked for.
+        The seed and the number of episodes that were passed to `learn`.
     costs, steps
-        What each episode cost and how many steps it took.
+        The cost and the number of steps of each episode.
     gaps
-        The sum of optimality gaps along each episode; NaN where the true model is not known.
+        The sum of optimality gaps along each episode; NaN if the true model is not known.
     reached
-        Whether each episode ended at the goal. Only the last one can be False in a known model.
+        Whether each episode ended at the goal. In a known model, only the last episode can be False.
     epochs
-        The plans as they were followed.
+        The epochs, each with its start, its length and why it ended.
     optimal_value
-        V*(s_init) of the true model; NaN where it is not known.
+        V*(s_init) of the true model; NaN if the model is not known.
     ended
-        Why the run ended: `EPISODES` when all went well.
+        Why the run ended: `EPISODES` if all episodes were finished.
     plans
         The plans with their models and values, with ``keep_plans=True``: `Plan`, or `ContinuousPlan` in a task with
         continuous states.
@@ -92,7 +92,7 @@ class Run:
     world
         The model in which the agent learnt from scratch; None if it is not known, or if the run was resumed.
     replay
-        What `goalward.watch` shows, with ``keep_replay=True``.
+        The data that `goalward.watch` shows, with ``keep_replay=True``.
     """
 
     agent: Learner
@@ -112,31 +112,31 @@ class Run:
 
     @cached_property
     def regret(self) -> Floats:
-        """Realised regret after each episode: costs so far minus k V*(s_init)."""
+        """The realised regret after each episode k: the costs so far minus k V*(s_init)."""
         self._require_model()
         return np.cumsum(self.costs) - self.optimal_value * np.arange(1, len(self.costs) + 1)
 
     @cached_property
     def gap_regret(self) -> Floats:
-        """Sum of optimality gaps after each episode: the same expectation as `regret`, far less variance."""
+        """The sum of optimality gaps up to each episode; same expectation as `regret`, but far less variance."""
         self._require_model()
         return np.cumsum(self.gaps)
 
     @cached_property
     def policy(self) -> FrozenPolicy:
-        """The policy to deploy: what the agent has learnt, without exploration."""
+        """The policy to deploy: the best policy that the agent knows, without exploration."""
         best = self.agent.best_policy()
         return LearntPolicy.of(self.agent, best) if isinstance(self.agent, Agent) else best
 
     def model(self) -> SSP:
-        """Return the model that the agent has estimated: the posterior mean on the transitions that were seen.
+        """Return the agent's estimate of the model: the posterior mean on the transitions that were seen.
 
-        Pairs that were never played are not available; `goalward.beliefs.base.seen_model` says the rest. States and
+        Pairs that were never played are not available; `goalward.beliefs.base.seen_model` has the details. States and
         actions have the names of the world. In an environment, states that never appeared are left out.
         """
         model = self.agent.mean_model()
         if model is None or not isinstance(self.agent, Agent):
-            raise SettingError(f"{self.agent.name} does not learn transitions; use an agent that does: psrl")
+            raise SettingError(f"{self.agent.name} does not estimate a model; use an agent that does, such as psrl")
         if self.agent.task.encoding is not None:
             return seen_states(model, self.agent.pair_visits(), self.agent.task.encoding)
         labels = ("state_names", "action_names", "layout")
@@ -144,7 +144,7 @@ class Run:
 
     @property
     def has_model(self) -> bool:
-        """Whether the true model is known; without it there is no regret."""
+        """Whether the true model is known, so that regret can be computed."""
         return not np.isnan(self.optimal_value)
 
     @property
@@ -159,9 +159,9 @@ class Run:
 
     @property
     def truncation(self) -> str:
-        """Why episodes did not end at the goal, and what to do about those cut off; empty if all ended there."""
+        """Why some episodes did not end at the goal, with advice; empty if all episodes ended at the goal."""
         reasons = [text for flag, text in TRUNCATIONS.items() if flag & self.ended]
-        # An episode in which the run itself was ended was not cut off by the environment.
+        # If the run itself was ended, the environment did not cut off the last episode.
         closed = self.reached[:-1] if reasons else self.reached
         cut = int(np.count_nonzero(~closed))
         if cut:
@@ -178,14 +178,14 @@ class Run:
 
     @cached_property
     def notes(self) -> dict[str, int | float | str]:
-        """What the agent records about its run."""
+        """The notes that the agent records about its run, such as its default prior or caveats."""
         return self.agent.notes()
 
     def _require_model(self) -> None:
         if not self.has_model:
             raise SettingError(
-                "there is no regret without the true model; learn in an SSP, or in an environment that carries one: for"
-                " a goal task with continuous states V* is not known, so look at run.costs and run.steps"
+                "regret needs the true model; learn in an SSP, or in an environment that contains one. In tasks with"
+                " continuous states V* is not known, so use run.costs and run.steps"
             )
 
     def _repr_html_(self) -> str:
@@ -214,7 +214,7 @@ class Run:
 
 
 def seen_states(model: SSP, visits: Int64s | None, encoding: Encoding) -> SSP:
-    """Return a model on the visited states and their successors, renumbered, with the names of a world."""
+    """Return a model on the visited states and their successors, renumbered, with the names in `encoding`."""
     rows = np.repeat(np.arange(model.states), np.diff(model.indptr[:: model.actions]))
     kept = np.append(model.available.any(axis=1) if visits is None else visits.any(axis=1), True)
     kept[model.initial_state] = True

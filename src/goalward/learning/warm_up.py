@@ -1,7 +1,7 @@
-"""`warm_up`: compile kernels before they are needed, by short runs on toy worlds.
+"""`warm_up` compiles kernels before they are needed, by short runs on toy worlds.
 
-A kernel is compiled, or loaded from the cache, when it is first called. So a short run of an agent compiles all that
-longer runs of it use. Kernels that only hard models or large files need are compiled when they are needed.
+A kernel is compiled or loaded from the cache when it is first called. So a short run of an agent compiles the kernels
+that its longer runs use. Kernels that only hard models or large files need are compiled when they are first called.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ COARSE = {"nodes": 11, "features": 4, "cells": 2}  # settings of agents for cont
 def warm_up(agents: Iterable[str] | None = None) -> None:
     """Compile the kernels that these registered agents use with their default settings; by default, all agents.
 
-    By default, planning and the built-in worlds are warmed up too. Kernels in the cache are loaded, which takes a
-    fraction of a second.
+    By default, the kernels for planning and for the built-in worlds are compiled too. Kernels in the cache are only
+    loaded, which takes a fraction of a second.
     """
     compile_always()
     if agents is None:
@@ -47,13 +47,13 @@ def warm_up(agents: Iterable[str] | None = None) -> None:
 
 @functools.cache
 def toy() -> SSP:
-    """Return a model of two states and two actions; both actions reach the goal sooner or later."""
+    """Return a model of two states and two actions in which every policy reaches the goal."""
     rows = [[0.5, 0.25, 0.25], [0.0, 0.5, 0.5]]
     return SSP.from_dense([rows, rows], np.ones((2, 2)))
 
 
 def toy_run(kind: type[Learner], **settings: object) -> None:
-    """Run a tabular agent for a few episodes; one that learns at every step is also called step by step."""
+    """Run a tabular agent for a few episodes; also call `act` and `learn` of an online agent."""
     agent = run_agent(kind.from_world(toy(), episodes=EPISODES, **settings), toy(), EPISODES, max_steps=100).agent
     if isinstance(agent, OnlineAgent):
         agent.act(0, lambda: 0.5)
@@ -68,8 +68,8 @@ def continuous_run(kind: type[Learner], task: str = "navigation") -> None:
 
 
 def toy_models() -> Iterator[SSP]:
-    """Yield models that take different ways through the planner: small and large, cyclic and acyclic, free rows."""
-    yield SSP.from_dense(  # two states that circle for nothing
+    """Yield models that need different kernels of the planner: small and large, cyclic and acyclic, zero-cost rows."""
+    yield SSP.from_dense(  # two states with a zero-cost cycle
         [[[0.5, 0.0, 0.5], [0.0, 1.0, 0.0]], [[0.5, 0.0, 0.5], [1.0, 0.0, 0.0]]], [[1.0, 0.0], [1.0, 0.0]]
     )
     S = DENSE_STATES + 10
@@ -80,12 +80,12 @@ def toy_models() -> Iterator[SSP]:
     yield SSP.from_dense(np.random.default_rng(0).dirichlet(np.full(S + 1, 0.05), (S, 2)), costs)
     ladder[states, 0, states + 1] = 1.0
     ladder[states, 1, np.minimum(states + 3, S)] = 1.0
-    ladder[5] = np.eye(S + 1)[5]  # a dead end that others can avoid
+    ladder[5] = np.eye(S + 1)[5]  # a dead end that other states can avoid
     yield SSP.from_dense(ladder, costs)
 
 
 def plan_on_toys() -> None:
-    """Solve, evaluate and analyse models of every form."""
+    """Solve, evaluate and analyse the toy models, so that all kernels of the planner are compiled."""
     from goalward.planning.evaluate import evaluate
     from goalward.planning.hardness import hardness
     from goalward.ssp.graph import structure
