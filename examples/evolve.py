@@ -1,7 +1,7 @@
-"""A learner that knows nothing of goalward, in a goalward world: NEAT evolves a network that walks through GridWorld.
+"""Uses another learning library in a goalward world: NEAT evolves a neural network that finds its way in GridWorld.
 
-It sees a Gymnasium environment, ``goalward/GridWorld-v0``, and nothing else. At the end goalward computes the exact
-cost of the policy that it found. Needs neat-python (``pip install neat-python``).
+NEAT only uses the Gymnasium environment ``goalward/GridWorld-v0``. At the end goalward computes the exact expected cost
+of the policy that NEAT found. The example needs neat-python (``pip install neat-python``).
 
     python examples/evolve.py --generations 30
 """
@@ -20,13 +20,13 @@ MOST_STEPS = 60
 
 
 def policy_of(genome: neat.DefaultGenome, config: neat.Config, columns: int, states: int) -> np.ndarray:
-    """Return the action that a network takes in each state; it sees the row and the column."""
+    """Return the action that the network of a genome chooses in each state; its inputs are the row and the column."""
     network = neat.nn.FeedForwardNetwork.create(genome, config)
     return np.array([int(np.argmax(network.activate(divmod(state, columns)))) for state in range(states)])
 
 
 def episode(env: gymnasium.Env, policy: np.ndarray, seed: int) -> float:
-    """Return the sum of rewards of one episode, which is cut off after some steps."""
+    """Return the sum of rewards of one episode of at most `MOST_STEPS` steps."""
     state, total = env.reset(seed=seed)[0], 0.0
     for _ in range(MOST_STEPS):
         state, reward, terminated, _, _ = env.step(policy[state])
@@ -62,4 +62,4 @@ if __name__ == "__main__":
     world = gw.worlds.grid_world()
     found = gw.evaluate(world, evolve(given.generations, given.seed))
     best = gw.solve(world).values[0]
-    print(f"the evolved policy costs {found.costs[0]:.3f} from the start; the optimum is {best:.3f}")
+    print(f"expected cost of the evolved policy: {found.costs[0]:.3f}; of an optimal policy: {best:.3f}")

@@ -1,4 +1,4 @@
-"""Epsilon-greedy: plan in the world as estimated so far, and play any action one time in ten."""
+"""An epsilon-greedy agent: it plans in the estimated model and plays a random action with probability 0.1."""
 
 import numpy as np
 
@@ -7,19 +7,19 @@ from goalward.agents import Agent, Plan
 
 
 class EpsilonGreedy(Agent):
-    """Follows the best policy of the estimated model, with some chance in every action."""
+    """Follows the optimal policy of the estimated model, but plays a random action with probability `epsilon`."""
 
     epsilon: float = 0.1
 
     def begin(self, task, rng):
-        """Start from scratch."""
+        """Prepare for a task, without experience."""
         super().begin(task, rng)
-        # One imagined arrival at the goal for each available action, so that every estimate has a way there.
+        # Count one imagined transition to the goal for each available action, so every estimate can reach the goal.
         self.counts = np.zeros((task.states, task.actions, task.states + 1))
         self.counts[task.available, task.goal] = 1.0
 
     def plan(self, state):
-        """Return what to do for the next episode."""
+        """Return the plan for the next episode."""
         rows = self.counts / np.maximum(self.counts.sum(axis=2, keepdims=True), 1.0)
         model = gw.SSP.from_dense(rows, self.task.costs, initial_state=self.task.initial_state)
         best = gw.solve(model).policy
@@ -29,5 +29,5 @@ class EpsilonGreedy(Agent):
         return Plan(chances, stop_after_goals=1)
 
     def observe(self, steps):
-        """Count what happened."""
+        """Count the transitions of some steps."""
         np.add.at(self.counts, (steps.states, steps.actions, steps.next_states), 1.0)

@@ -2,10 +2,10 @@
 
     python psrl_in_numpy.py --episodes 1000 --runs 5
 
-Numbers in the margin count the lines of Algorithm 1 in "Online Learning for Stochastic Shortest Path Model via
-Posterior Sampling", whose three assignments to l, t_l and k_{t_l} are line 8; the paper prints no numbers. States are 0
-to S - 1 and the goal is S; ``P[s, a]`` has the probabilities of the S + 1 successors. The fast agent,
-`goalward.agents.PSRL`, differs only in how it computes; a test compares their distributions of regret.
+Comments name the lines of Algorithm 1 in "Online Learning for Stochastic Shortest Path Model via Posterior Sampling".
+The paper does not number them; the three assignments to l, t_l and k_{t_l} are counted as line 8. States are 0 to S - 1
+and the goal is S. ``P[s, a]`` has the probabilities of the S + 1 successors. `goalward.agents.PSRL` is a faster version
+of the same algorithm; a test compares the distributions of their regret.
 """
 
 import argparse
@@ -14,7 +14,7 @@ import numpy as np
 
 
 def psrl_ssp(P, costs, start, episodes, seed, concentration=0.1):
-    """Learn for some episodes in the world P, which only line 10 looks at; return what each episode cost."""
+    """Learn in the world P and return the cost of each episode. Only line 10 uses P, which the agent does not know."""
     rng = np.random.default_rng(seed)
     S, A = costs.shape
     alpha = np.full((S, A, S + 1), concentration)  # line 1: mu_1 has an independent Dirichlet for each pair (s, a)
@@ -32,7 +32,7 @@ def psrl_ssp(P, costs, start, episodes, seed, concentration=0.1):
                 theta = sample_model(rng, alpha)  # line 9: theta_l from the posterior, and its optimal policy
                 policy = optimal_policy(theta, costs, policy)
             a = policy[s]
-            successor = rng.choice(S + 1, p=P[s, a])  # line 10: the world answers
+            successor = rng.choice(S + 1, p=P[s, a])  # line 10: observe the successor
             paid[k - 1] += costs[s, a]
             n[s, a] += 1
             alpha[s, a, successor] += 1  # line 11: Bayes' rule for a Dirichlet
@@ -41,8 +41,8 @@ def psrl_ssp(P, costs, start, episodes, seed, concentration=0.1):
 
 
 def sample_model(rng, alpha):
-    """Draw the transition probabilities of every pair from its Dirichlet posterior."""
-    gammas = rng.standard_gamma(alpha) + 1e-300  # a Dirichlet is a normalised vector of gammas; none may vanish
+    """Draw the transition probabilities of every state–action pair from their Dirichlet posterior."""
+    gammas = rng.standard_gamma(alpha) + 1e-300  # normalised gammas are a Dirichlet sample; none may be 0
     return gammas / gammas.sum(axis=2, keepdims=True)
 
 
@@ -55,17 +55,17 @@ def optimal_policy(P, costs, policy):
     while True:
         V = np.linalg.solve(np.eye(len(costs)) - P[states, policy, :-1], costs[states, policy])
         Q = costs + P[:, :, :-1] @ V
-        better = Q.min(axis=1) < Q[states, policy] * (1 - 1e-9)  # by more than rounding
+        better = Q.min(axis=1) < Q[states, policy] * (1 - 1e-9)  # ignore differences due to rounding
         if not better.any():
             return policy
         policy = np.where(better, Q.argmin(axis=1), policy)
 
 
 def grid_world(rows=3, columns=4, success=0.85):
-    """Return P and costs of the paper's GridWorld: from the top left to the bottom right, one per step.
+    """Return P and the costs of the paper's GridWorld. The start is the top left cell, the goal the bottom right cell.
 
-    The actions are left, right, up, down. A step goes in a wrong direction with probability (1 - success) / 3 each, and
-    a step off the grid stays.
+    The actions are left, right, up, down, and each step costs 1. A step goes in each wrong direction with probability
+    (1 - success) / 3. A step off the grid has no effect.
     """
     goal = rows * columns - 1
     P = np.zeros((goal, 4, goal + 1))
@@ -81,7 +81,7 @@ def grid_world(rows=3, columns=4, success=0.85):
 
 
 def main():
-    """Print the regret of some runs: what the episodes cost, minus K times the cost of an optimal policy."""
+    """Print the regret of some runs: the total cost of K episodes, minus K times the cost of an optimal policy."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--episodes", type=int, default=1000)
     parser.add_argument("--runs", type=int, default=5)

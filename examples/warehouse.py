@@ -1,7 +1,7 @@
 """A warehouse as a Gymnasium environment: fetch two boxes and carry them to the door.
 
-The robot slips sideways on two of ten moves. Stairs end the episode away from the goal. A step takes energy, a random
-amount, which is the negative reward: more with boxes on board, and three times as much on rough floor.
+The robot slips sideways with probability 0.2. Stairs end the episode away from the goal. The reward of a step is minus
+the energy that the step takes. The energy is random; it grows with the number of boxes and triples on rough floor.
 
     env = gw.Environment(Warehouse(), goal=lambda step: step.info["is_success"], give_up_cost=20.0)
     run = gw.learn(gw.agents.PSRL(), env, episodes=500)
@@ -29,7 +29,7 @@ CHANCES = [0.8, 0.1, 0.1]  # ahead, slipped to the left, slipped to the right
 
 
 class Warehouse(gymnasium.Env):
-    """Fetch both boxes, in any order, and go to the door."""
+    """A robot has to fetch both boxes, in any order, and carry them to the door."""
 
     observation_space = spaces.Dict({"position": spaces.MultiDiscrete([ROWS, COLUMNS]), "boxes": spaces.MultiBinary(2)})
     action_space = spaces.Discrete(4)
@@ -41,7 +41,7 @@ class Warehouse(gymnasium.Env):
         return self.observe(), {}
 
     def step(self, action):
-        """Move, and pick up the box that is there."""
+        """Move, and pick up the box in the new cell, if there is a box."""
         energy = mean_energy(self.place) * self.np_random.uniform(0.5, 1.5)
         outcomes = successors(self.place, action)
         self.place = outcomes[self.np_random.choice(3, p=CHANCES)]
@@ -49,15 +49,16 @@ class Warehouse(gymnasium.Env):
         return self.observe(), -energy, success or fell, False, {"is_success": success}
 
     def observe(self):
-        """Return what an agent sees."""
+        """Return the observation: the position, and which boxes the robot has."""
         row, column, *boxes = self.place
         return {"position": np.array([row, column]), "boxes": np.array(boxes, dtype=np.int8)}
 
     @staticmethod
     def model(give_up_cost):
-        """Return the hidden model with its mean costs; an optimal policy for it is the best that can be learnt.
+        """Return the true model with its mean costs; no agent can learn a better policy than an optimal policy of it.
 
-        States have the numbers of the observations: first the boxes, then the position. One more stands for the stairs.
+        States are numbered like the observations: first by boxes, then by position. The last state stands for the
+        stairs.
         """
         flags, positions = product((False, True), repeat=2), product(range(ROWS), range(COLUMNS))
         number = {(*cell, *boxes): index for index, (boxes, cell) in enumerate(product(flags, positions))}
@@ -72,7 +73,7 @@ class Warehouse(gymnasium.Env):
 
 
 def successors(place, action):
-    """Return where a move leads: ahead, slipped to the left, slipped to the right."""
+    """Return the possible next states of a move: ahead, slipped to the left, slipped to the right."""
     return [moved(place, MOVES[(action + turn) % 4]) for turn in (0, -1, 1)]
 
 
