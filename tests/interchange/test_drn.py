@@ -57,6 +57,20 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "model.drn"
 
 
+def test_only_choices_without_a_label_get_made_up_names(path: Path) -> None:
+    """In state 0, two choices have no label; those of state 1 keep theirs."""
+    blank = "\taction __NOLABEL__ [0]\n"
+    states = ["state 0 [1] init\n" + blank + "\t\t1 : 1\n" + blank + "\t\t2 : 1\n"]
+    states += ["state 1 [1]\n\taction go [0]\n\t\t2 : 1\n" + blank + "\t\t1 : 1\n", "state 2 goal\n\t\t2 : 1\n"]
+    path.write_text(
+        "@type: MDP\n@parameters\n\n@reward_models\ncost\n@nr_states\n3\n@nr_choices\n5\n@model\n" + "".join(states)
+    )
+    model = SSP.load(path)
+    assert model.action_names == ("", "go", "unlabelled")
+    assert model.available.tolist() == [[True, False, True], [True, True, False]]
+    assert [model.row(0, action)[0].tolist() for action in (0, 2)] == [[1], [2]]
+
+
 def test_a_file_made_by_hand(path: Path) -> None:
     path.write_text(TEXT)
     ssp = SSP.load(path, cost="price")

@@ -225,18 +225,25 @@ class Explicit:
         if self.actions is None:
             return None, most, None
         kept = np.repeat(~is_goal, lengths)
-        used = np.flatnonzero(np.bincount(self.actions[kept], minlength=1))
+        labels, all_names = self.actions, list(self.action_names)
+        if "" in all_names:  # all but the first of several choices without a label get made-up labels
+            blank = (labels == all_names.index("")) & kept
+            count = np.concatenate([[0], np.cumsum(blank)])
+            rank = blank * (count[1:] - np.repeat(count[self.state_choices[:-1]], lengths) - 1)
+            labels = np.where(rank > 0, len(all_names) + rank - 1, labels)
+            all_names = unique_names([*all_names, *["unlabelled"] * int(rank.max(initial=0))])
+        used = np.flatnonzero(np.bincount(labels[kept], minlength=1))
         if len(used) > max(FEW_LABELS, 4 * most) or not len(used):
             return None, most, None
         check_pairs(self.states, len(used))
-        table = np.zeros(len(self.action_names), dtype=np.int64)
+        table = np.zeros(len(all_names), dtype=np.int64)
         table[used] = np.arange(len(used))
-        codes = table[self.actions]
+        codes = table[labels]
         taken = np.zeros(self.states * len(used), dtype=np.bool_)
         taken[(np.repeat(np.arange(self.states), lengths) * len(used) + codes)[kept]] = True
         if np.count_nonzero(taken) < np.count_nonzero(kept):  # some state has two choices of one label
             return None, most, None
-        names = tuple(self.action_names[label] for label in used.tolist())
+        names = tuple(all_names[label] for label in used.tolist())
         return codes, len(used), None if names == tuple(map(str, range(len(used)))) else names
 
 
