@@ -3,6 +3,7 @@
 import ctypes
 import os
 import signal
+import subprocess
 import sys
 import threading
 
@@ -43,6 +44,22 @@ def test_the_first_signal_is_raised_and_says_what_is_kept(number, code, said):
     # Wherever the first exception was lost, long loops raise it again.
     with pytest.raises(Interrupted, match="nothing was changed"):
         interrupts.check_interrupt()
+
+
+@pytest.mark.parametrize("module", ["goalward.lazy", "goalward.progress", "goalward.cli"])
+def test_a_signal_while_modules_are_imported_prints_no_traceback(module):
+    code = (
+        "import os, signal, sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, *_):\n"
+        f"        if name == {module!r}: os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "sys.argv = ['/usr/bin/goalward', '--version']\n"
+        "from goalward.__main__ import entry\n"
+        "entry()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ended.returncode, "Traceback" in ended.stderr) == (130, False)
 
 
 def test_a_second_signal_does_not_disturb_the_cleaning_up():
