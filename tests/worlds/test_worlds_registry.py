@@ -188,7 +188,7 @@ def test_files_that_cannot_be_read(tmp_path):
         worlds.load(str(tmp_path / "world.json"), ["rows=3"])
     with pytest.raises(SettingError, match=r"goal cannot be chosen for a \.json file, only start; leave it out"):
         worlds.load(str(tmp_path / "world.json"), ["goal=3"])
-    with pytest.raises(SettingError, match="grid-world is a world of goalward; --goal is an option of"):
+    with pytest.raises(SettingError, match="grid-world is a built-in world; --goal can only be used with"):
         worlds.load("grid-world", goal=["3"])
     with pytest.raises(FileError, match="No such file"):
         worlds.load(str(tmp_path / "missing.txt"))
@@ -217,7 +217,7 @@ def test_files_that_cannot_be_read(tmp_path):
     ],
 )
 def test_worlds_that_no_memory_holds_are_refused_at_once(id, settings):
-    with pytest.raises(SettingError, match=r"GB of memory, this machine has \d|at most 2147483647 can be numbered"):
+    with pytest.raises(SettingError, match=r"GB of memory, this machine has \d|at most 2147483647 are allowed"):
         worlds.make(id, **settings)
 
 
@@ -272,8 +272,8 @@ def test_a_function_in_a_file_returns_a_model_an_environment_or_a_world(tmp_path
     assert worlds.load("own.py:lake") == gw.from_gymnasium("FrozenLake-v1")
     assert worlds.find("own.py:map").family == "map"
     for name, options, message in [
-        ("told", {"goal": "1.0"}, "told is a world with rules of its own; leave goal out"),
-        ("map", {"goal": "1.0"}, "map is a model; leave goal out"),
+        ("told", {"goal": "1.0"}, "told is a world that defines its goal and costs itself; omit goal"),
+        ("map", {"goal": "1.0"}, "map is a model; omit goal"),
         ("map", {"settings": ["size=a"]}, "size is 'a'; it must be an integer"),
         ("wrong", {}, r"the world wrong cannot be created .*own.py, line 15: ZeroDivisionError: division by zero"),
         ("needs", {}, "the world needs cannot be created .TypeError: needs.. missing 1 required"),

@@ -1,10 +1,10 @@
-"""The built-in problems, each with its optimal value in its documentation, found by their names.
+"""The built-in worlds; `make` builds a world by its name, and the documentation of each gives its optimal value.
 
 >>> import goalward as gw
 >>> gw.worlds.make("grid-world", rows=2, columns=3)
 SSP(states=5, actions=4, transitions=68, costs=1, initial_state=0)
 
-A new world is one new function in this package below ``@register``, and one line in the list here.
+To add a world, write a function in this package below ``@register`` and add one line to the list here.
 """
 
 from typing import TYPE_CHECKING

@@ -1,14 +1,14 @@
 """Worlds by name: the registry of the built-in worlds, and worlds named on a command line.
 
-An id ends in its version, ``grid-world-v0``; the version moves when results on the world may. An id without a version
-means the newest one. A world is registered by one line above its function::
+An id ends in its version, as in ``grid-world-v0``; the version increases when a change may affect results. An id
+without a version means the newest version. A world is registered by one line above its function::
 
     @register("sand-pit-v0")
     def sand_pit(depth: Size = 3) -> SSP: ...
 
-The parameters of the function, all with defaults, are the settings of the world; calls check them by their
+The parameters of the function are the settings of the world. All need defaults, and calls check values against the
 annotations. A world with continuous states returns a `ContinuousTask` instead of an `SSP`. The tests run over the
-registry, so a world is tested by being registered.
+registry, so every registered world is tested.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ from goalward.ssp.model import SSP
 from goalward.user_code import blaming, is_reference
 
 ENVIRONMENT = re.compile(r"([\w.]+:)?([\w-]+/)?[A-Z][\w.-]*-v\d+")
-"""Ids of Gymnasium look like this; those of worlds begin with a small letter."""
+"""The pattern of Gymnasium ids; ids of goalward's worlds begin with a lower-case letter."""
 RULES = ("goal", "cost", "give_up_cost")
-"""What is said about an environment; of a model, only the last."""
+"""The options that can be set for an environment; for a model, only ``give_up_cost``."""
 
 AnyWorld = SSP | acting.World[Any, Any]
 
 
 @dataclass(frozen=True)
 class World:
-    """A world by name: its id, and the function that builds it from its settings.
+    """A registered world: its id, and the function that builds it from its settings.
 
-    `id` may also be a Gymnasium id, or name a function or class in a user's file that returns a model, an environment
-    or any `goalward.acting.contract.World`.
+    `id` may also be a Gymnasium id, or a reference to a function or class in a user's file that returns a model, an
+    environment or any `goalward.acting.contract.World`.
     """
 
     id: str
@@ -55,16 +55,16 @@ class World:
 
     def __post_init__(self) -> None:
         if not is_foreign(self.id) and not VERSION.search(self.id):
-            raise ValueError(f"{self.id!r} cannot be the id of a world; it must end in a version: '{self.id}-v0'")
+            raise ValueError(f"{self.id!r} is not a valid id of a world; it must end in a version: '{self.id}-v0'")
 
     @property
     def continuous(self) -> bool:
-        """Whether it is a goal task with continuous states."""
+        """Whether the world is a goal task with continuous states."""
         return str(inspect.signature(self.build).return_annotation) == "ContinuousTask"
 
     @property
     def family(self) -> str:
-        """The id without its version; for a world in a user's file, only its name there."""
+        """The id without its version; for a world in a user's file, the name of its function or class."""
         return VERSION.sub("", self.id).rpartition(":")[2]
 
     @property
@@ -72,12 +72,12 @@ class World:
         return version(self.id)
 
     def complete(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return all settings as plain data, defaults included; foreign defaults are part of the hashed code."""
+        """Return all settings as plain data, with defaults unless the world is foreign: its code is hashed instead."""
         return plain(dict(settings)) if is_foreign(self.id) else complete(self.id, self.build, settings)
 
 
 class Worlds(Registry[World]):
-    """The worlds by name, and those that Gymnasium knows."""
+    """The registry of worlds; it also finds Gymnasium environments by their ids."""
 
     def find(self, name: object) -> World:
         if not is_environment(name):
@@ -104,12 +104,12 @@ def is_environment(name: object) -> bool:
 
 
 def is_foreign(name: str) -> bool:
-    """Return whether a name is not that of a registered world: a Gymnasium id, or in a user's file."""
+    """Return whether a name is a Gymnasium id or refers to a user's file, so the world is not registered here."""
     return is_reference(name) or is_environment(name)
 
 
 def make(id: str, /, **settings: Any) -> SSP:
-    """Build a model by its id, with the `settings` of that world; `goalward.continuous.make` builds continuous ones.
+    """Build the model of a world by its id and settings; for continuous states, use `goalward.continuous.make`.
 
     >>> from goalward import worlds
     >>> worlds.make("grid-world-v0", success=1.0)
@@ -122,21 +122,21 @@ def make(id: str, /, **settings: Any) -> SSP:
 
 
 def build(id: str, settings: Mapping[str, Any], **rules: Any) -> AnyWorld:
-    """Build any world that has a name; see `with_rules`."""
+    """Build a world by its id and settings, and apply the options `rules` by `with_rules`."""
     return with_rules(find(id).family, build_bare(id, settings), **rules)
 
 
 def build_bare(id: str, settings: Mapping[str, Any]) -> Any:
-    """Return what the function of a world returns: a model, a world or an environment."""
+    """Return the result of a world's function: a model, a world or an environment, without rules."""
     entry, foreign = find(id), is_foreign(id)
     with phase(f"building {entry.family}"), blaming(f"the world {entry.family}") if foreign else nullcontext():
         world = entry.build(**settings)
-    # A task with continuous states remembers where it comes from.
+    # A task with continuous states stores its id and settings.
     return world.named(entry.id, entry.complete(settings)) if hasattr(world, "named") and not foreign else world
 
 
 def with_rules(name: str, world: Any, **rules: Any) -> AnyWorld:
-    """Return a model with an action that gives up, or an environment as a world with rules for goals and costs."""
+    """Apply ``goal``, ``cost`` and ``give_up_cost`` to a world; models only accept ``give_up_cost``."""
     if isinstance(world, SSP) and rules.keys() == {"give_up_cost"}:
         return world.with_give_up(rules["give_up_cost"])
     if not isinstance(world, SSP | acting.World):
@@ -145,21 +145,21 @@ def with_rules(name: str, world: Any, **rules: Any) -> AnyWorld:
         space: Any = getattr(world, "observation_space", None)
         return world_of(world, type(space).__name__ == "Box" and space.dtype.kind == "f" and not rules, **rules)
     if rules:
-        what = "a model" if isinstance(world, SSP) else "a world with rules of its own"
-        raise SettingError(f"{name} is {what}; leave {' and '.join(rules)} out")
+        what = "a model" if isinstance(world, SSP) else "a world that defines its goal and costs itself"
+        raise SettingError(f"{name} is {what}; omit {' and '.join(rules)}")
     return world
 
 
 def load(name: str, settings: Iterable[str] = (), **options: Any) -> SSP:
-    """Return the model of the world called `name`; `settings` and `options` are those of `load_world`.
+    """Return the model of a world by its name, with the `settings` and `options` of `load_world`.
 
-    The model of an environment is made from its table of transitions.
+    The model of an environment is built from its transition table.
     """
     rules = {"give_up_cost": options.pop("give_up_cost")} if "give_up_cost" in options else {}
     world: Any = load_world(name, settings, **options)
     if isinstance(world, acting.World) and world.continuous:
         raise SettingError(
-            f"{name} is a goal task with continuous states and has no table to look at or to solve; learn in it:"
+            f"{name} has continuous states, so it has no transition table to show or to solve; to learn in it, use"
             f" goalward learn {name} --agent continuous-psrl"
         )
     if not isinstance(world, SSP):
@@ -172,20 +172,20 @@ def load(name: str, settings: Iterable[str] = (), **options: Any) -> SSP:
 
 
 def load_world(name: str, settings: Iterable[str] = (), **options: Any) -> AnyWorld:
-    """Return the world that a name on a command line means.
+    """Return a world by its name on the command line.
 
     Parameters
     ----------
     name
-        The id of a world; a Gymnasium id, such as ``Taxi-v4``; ``my_env.py:make_env``, a function or class in a file
-        that returns a model, an environment or a world; a map in a ``.txt`` file, as `grid_map` reads it; or a model
+        The id of a world; a Gymnasium id such as ``Taxi-v4``; a function or class in a file that returns a model, an
+        environment or a world, such as ``my_env.py:make_env``; a ``.txt`` file with a map for `grid_map`; or a model
         file.
     settings
-        Texts such as ``rows=5``: the settings of the world, the arguments of ``gymnasium.make`` or of the function, or
-        the options of `SSP.load`.
+        Strings such as ``rows=5``: settings of the world, arguments of ``gymnasium.make`` or of the function, or
+        options of `SSP.load`.
     options
-        ``give_up_cost``; ``goal`` and ``cost`` of an environment (`goalward.Environment`), where texts that look like
-        numbers are numbers; the options of `SSP.load` for a model file.
+        ``give_up_cost``; ``goal`` and ``cost`` of an environment (`goalward.Environment`), where strings that look like
+        numbers become numbers; for a model file, the options of `SSP.load`.
     """
     path, chosen = Path(name), read_settings(settings)
     if is_foreign(name):
@@ -200,29 +200,29 @@ def load_world(name: str, settings: Iterable[str] = (), **options: Any) -> AnyWo
         return with_rules(name, SSP.load(path, **chosen | options | cost), **rules)
     if options:
         raise SettingError(
-            f"{name} is a world of goalward; --{next(iter(options))} is an option of environments and model files"
+            f"{name} is a built-in world; --{next(iter(options))} can only be used with environments and model files"
         )
     return build(name, chosen, **rules)
 
 
 def rule_value(value: Any) -> Any:
-    """Return the rule for goals or costs that a text of the command line means."""
+    """Return the goal or cost rule in a string of the command line; strings that look like numbers become numbers."""
     only = value[0] if isinstance(value, list) and len(value) == 1 else value
     return read_value(only) if isinstance(only, str) else only
 
 
 def read_map(path: Path) -> str:
-    """Read the text of a map."""
-    return read_text(path, "a map is lines of the characters S G # .")
+    """Return the text of a map file."""
+    return read_text(path, "a map consists of lines of the characters S G # .")
 
 
 def check_dense(S: int, A: int) -> None:
-    """Raise SettingError if a dense kernel does not fit the memory."""
+    """Raise SettingError if a dense kernel does not fit into memory."""
     # The kernel, its nonzero entries as rows and columns, and a copy of them.
     check_memory(f"a dense model of {S} states and {A} actions", 32.0 * S * A * (S + 1))
 
 
 def empty_kernel(S: int, A: int) -> Floats:
-    """Return ``P[S, A, S + 1]`` without any transition; raise SettingError if it does not fit the memory."""
+    """Return zeros ``P[S, A, S + 1]`` for a kernel; raises SettingError if it does not fit into memory."""
     check_dense(S, A)
     return np.zeros((S, A, S + 1))

@@ -1,4 +1,4 @@
-"""States in a line: against a current, past a cheap loop, through a combination lock."""
+"""Worlds whose states form a line: RiverSwim, CheapLoopChain and CombinationLock."""
 
 from __future__ import annotations
 
@@ -11,36 +11,38 @@ from goalward.worlds.base import empty_kernel, register
 
 @register("river-swim-v0")
 def river_swim(states: Size = 6, forward: Share = 0.35, back: Share = 0.05, drift_cost: Share = 0.2) -> SSP:
-    """RiverSwim: upstream against the current, while drifting back is cheap and sure.
+    """RiverSwim: swim upstream against the current; drifting back is cheap and always succeeds.
 
-    The swimmer of Strehl and Littman (2008) as a shortest path problem: the reward at the source is the goal, the small
-    reward at the mouth is a cheaper action. A swimmer learns little from a step, because most steps stay.
+    The swimmer of Strehl and Littman (2008) as a shortest path problem: the goal replaces the reward at the source, and
+    a cheaper action replaces the small reward at the mouth. An agent learns little from a step, because most steps stay
+    where they are.
 
-    :States: `states` places from the mouth, 0, to the last one before the source.
+    :States: `states` positions, from 0 at the mouth to the last position before the source.
     :Actions: drift, swim, available everywhere.
-    :Transitions: drift always goes one place back. swim goes one place on with probability `forward`, one back with
-        probability `back`, and stays otherwise. At the mouth, what would go back stays.
+    :Transitions: drift always moves one position back. swim moves one position forward with probability `forward`, one
+        back with probability `back`, and otherwise stays. At the mouth, moves back have no effect.
     :Costs: 1 for swim, `drift_cost` for drift.
-    :Start and goal: The start is the mouth. The goal is one place beyond the last state.
-    :Known values: Always swimming is optimal. It takes t(0) = 1/f steps from the mouth to the next place and
-        t(i) = (1 + b t(i-1))/f from place i; V*(start) is their sum, 19.4444 with the default settings.
+    :Start and goal: The start is the mouth. The goal is one position beyond the last state.
+    :Known values: Always swimming is optimal. With f = `forward` and b = `back`, it takes t(0) = 1/f steps from the
+        mouth to the next position and t(i) = (1 + b t(i-1))/f from position i. V*(start) is their sum, 19.4444 with the
+        default settings.
     """
     return line(("drift", "swim"), states, forward, check("back", back, between(0.0, 1.0 - forward)), drift_cost)
 
 
 @register("cheap-loop-chain-v0")
 def cheap_loop_chain(states: Size = 10, forward: Share = 0.6, loop_cost: Share = 0.1) -> SSP:
-    """CheapLoopChain: a chain on which the way back costs next to nothing.
+    """CheapLoopChain: a chain on which moving back costs very little.
 
-    A random walk with a drift towards the goal. The values of a plan that loops at the start rise by `loop_cost` a
-    sweep only, so planners that stop value iteration early take the loop for the best policy.
+    A random walk with a drift towards the goal. The values of a plan that loops at the start rise by only `loop_cost`
+    per sweep, so planners that stop value iteration early consider the loop optimal.
 
-    :States: `states` places in a line, the first one 0.
+    :States: `states` positions in a line, numbered from 0.
     :Actions: left, right, available everywhere.
-    :Transitions: left always goes one place back. right goes one place on with probability `forward` and one back
-        otherwise. At place 0, what would go back stays.
+    :Transitions: left always moves one position back. right moves one position forward with probability `forward` and
+        one back otherwise. At position 0, moves back have no effect.
     :Costs: 1 for right, `loop_cost` for left.
-    :Start and goal: The start is place 0. The goal is one place beyond the last state.
+    :Start and goal: The start is position 0. The goal is one position beyond the last state.
     :Known values: Always right is optimal, with V*(start) as in RiverSwim for b = 1 - f: 40.1734 with the default
         settings.
     """
@@ -48,7 +50,7 @@ def cheap_loop_chain(states: Size = 10, forward: Share = 0.6, loop_cost: Share =
 
 
 def line(actions: tuple[str, str], states: int, forward: float, back: float, cost: float) -> SSP:
-    """Return a line of places: the first action always goes back, the second may advance at cost 1."""
+    """Return a line in which the first action always moves back at `cost`, and the second may advance at cost 1."""
     P = empty_kernel(states, 2)
     for state in range(states):
         before = max(state - 1, 0)
@@ -60,16 +62,16 @@ def line(actions: tuple[str, str], states: int, forward: float, back: float, cos
 
 @register("combination-lock-v0")
 def combination_lock(length: Size = 8, actions: Size = 4, success: Share = 0.9, seed: Count = 0) -> SSP:
-    """CombinationLock: one action advances, all others lead back to the start.
+    """CombinationLock: in each state one action advances, and all others lead back to the start.
 
-    Each place has one right action, which has to be found by trying. A wrong one loses the way already made.
+    Each position has one right action, which has to be found by trying. Any other action loses all progress.
 
-    :States: `length` places in a line.
+    :States: `length` positions in a line.
     :Actions: `actions` of them, available everywhere.
-    :Transitions: The right action of a place, drawn uniformly from ``numpy.random.default_rng(seed)``, goes one place
-        on with probability `success` and stays otherwise. The others go to the start.
+    :Transitions: Each position has a right action, drawn with ``numpy.random.default_rng(seed)``. It moves one
+        position forward with probability `success` and otherwise stays. All other actions lead to the start.
     :Costs: 1 for every action.
-    :Start and goal: The start is the first place. The goal is one place beyond the last.
+    :Start and goal: The start is the first position. The goal is one position beyond the last state.
     :Known values: V*(start) = length / success, 8.8889 with the default settings.
     """
     S, A = length, actions

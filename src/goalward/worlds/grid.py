@@ -1,4 +1,4 @@
-"""Grids walked on slippery ground: the paper's GridWorld and maps drawn in characters.
+"""Slippery grids: GridWorld of the PSRL-SSP paper, and maps drawn with characters.
 
 An action moves to the neighbouring cell in its direction with probability `success`; with probability
 (1 - success)/3 each it moves in one of the three other directions. Moves into walls or off the grid have no effect.
@@ -19,7 +19,7 @@ from goalward.ssp.model import SSP, restrict_actions
 from goalward.worlds.base import register
 from goalward.worlds.map_text import GOAL, PIT, START, Drawing, read_drawing
 
-# States are built in pieces of this size, so that the temporaries stay small beside the model.
+# States are built in pieces of this size, so that temporary arrays stay much smaller than the model.
 PIECE = 1 << 15
 BYTES_PER_CELL = 260.0
 TWO_ROOMS = """\
@@ -35,44 +35,46 @@ S..#....
 def grid_world(rows: Size = 3, columns: Size = 4, success: Share = 0.85) -> SSP:
     """GridWorld: from the top left to the bottom right of a slippery grid.
 
-    The grid of the PSRL-SSP paper; with ``success=0.95`` that of the UC-SSP paper. A walker crosses a rectangle and
-    slips now and then.
+    The grid of the PSRL-SSP paper, and with ``success=0.95`` the grid of the UC-SSP paper. A walker crosses a rectangle
+    and sometimes slips.
 
-    :States: The cells, row by row, without the goal cell: ``rows * columns - 1`` of them. They carry no names; the
-        layout says where each lies.
+    :States: The cells, row by row, without the goal cell: ``rows * columns - 1`` of them. They have no names; the
+        layout stores their positions.
     :Actions: left, right, up, down, available everywhere.
     :Transitions: With probability `success` to the neighbouring cell in the direction of the action, with probability
-        ``(1 - success) / 3`` each to the neighbour in one of the three other directions. A step off the grid stays.
-    :Costs: 1 for every action; `SSP.with_costs` gives others.
+        ``(1 - success) / 3`` each to the neighbour in one of the three other directions. Moves off the grid have no
+        effect.
+    :Costs: 1 for every action; `SSP.with_costs` changes them.
     :Start and goal: The start is the top left cell, the goal the bottom right one.
-    :Known values: Default settings: V*(start) = B* = T* = 6.0365; from the start the uniformly random policy costs
+    :Known values: Default settings: V*(start) = B* = T* = 6.0365. From the start, the uniformly random policy costs
         42.087, always right 60.317, always down 120.29, always up 1544.4. With ``success=0.95``: V*(start) = 5.3014.
     """
     check_size(rows, columns)
     if rows * columns < 2:
-        raise SettingError("rows and columns are 1; a grid needs two cells, one of them the goal")
-    # The goal is the last cell, so the number of every cell is that of its state.
+        raise SettingError("rows and columns are 1; a grid needs at least two cells, one of which is the goal")
+    # The goal is the last cell, so the number of every cell is the number of its state.
     number = np.arange(rows * columns, dtype=np.int32)
     return grid_ssp(number.reshape(rows, columns), 0, success)
 
 
 @register("grid-map-v0")
 def grid_map(text: str = TWO_ROOMS, success: Share = 0.85) -> SSP:
-    r"""GridMap: a slippery grid with walls, drawn in characters.
+    r"""GridMap: a slippery grid with walls, drawn with characters.
 
-    One line of text for each row of the grid: ``S`` start, ``G`` goal, ``#`` wall, ``.`` free, ``O`` pit. Lines before
-    the map may give the cost of a character, ``~ = 5``, which makes it one of the map, and the wind of each column,
-    ``wind = 0 0 1 1``. Indentation common to all lines and empty lines at both ends are dropped. The default map is two
-    rooms joined by a door.
+    Each row of the grid is a line of text: ``S`` start, ``G`` goal, ``#`` wall, ``.`` free, ``O`` pit. Lines before the
+    map may set the cost of a character, as in ``~ = 5``, which can then be used in the map, and the wind of each
+    column, as in ``wind = 0 0 1 1``. Common indentation and empty lines at both ends are ignored. The default map is
+    two rooms joined by a door.
 
-    :States: The cells that are neither wall nor goal, row by row. They carry no names; the layout says where each lies.
-    :Actions: left, right, up, down, available everywhere but in pits, where nothing can be done.
-    :Transitions: As in GridWorld; a step into a wall or off the grid stays. Wind carries the walker further up, or down
-        where it is negative, by as many cells as the column says in which the step began, to a wall or the edge at
-        most.
-    :Costs: 1 for every action, or what the map says of the character of the cell in which it is played.
-    :Start and goal: The start is the one ``S``. There may be several ``G``; they are one goal. A map from whose start
-        no goal can be reached is still a model, but `solve` refuses it. Maps with pits have dead ends: see
+    :States: The cells that are neither wall nor goal, row by row. They have no names; the layout stores their
+        positions.
+    :Actions: left, right, up, down, available everywhere except in pits, where no action is available.
+    :Transitions: As in GridWorld; moves into a wall or off the grid have no effect. After the move, wind carries the
+        walker up, or down if it is negative. The number of cells is the wind of the column in which the step began; a
+        wall or the edge stops the walker.
+    :Costs: 1 for every action, unless the map sets the cost of the cell's character.
+    :Start and goal: The start is the only ``S``. All ``G`` together are the goal. If the goal cannot be reached from
+        the start, the map is still a model, but `solve` raises an error. Pits are dead ends: see
         docs/how-to/give-up.md.
     :Known values: Default settings: V*(start) = B* = T* = 13.7880, the uniformly random policy costs 325.57. A map of
         ``S`` and ``G`` side by side with ``success=1``: V*(start) = 1.
@@ -101,7 +103,7 @@ def grid_map(text: str = TWO_ROOMS, success: Share = 0.85) -> SSP:
 
 
 def on_ground(ssp: SSP, drawn: Drawing) -> SSP:
-    """Return the model of a map with its pits and costs, and the map in its layout."""
+    """Add the pits and costs of a map to its model, and the characters and the wind to its layout."""
     assert ssp.layout is not None
     rows, columns = drawn.cells.shape
     ground = "".join(drawn.cells.ravel().tolist())
@@ -112,15 +114,15 @@ def on_ground(ssp: SSP, drawn: Drawing) -> SSP:
 
 
 def check_size(rows: int, columns: int) -> None:
-    """Raise SettingError if a grid has more cells than a model can number or the memory can hold."""
+    """Raise SettingError if a grid has too many cells for 32-bit state numbers or for the memory."""
     limit = int(np.iinfo(np.int32).max)
     if rows * columns > limit:
-        raise SettingError(f"a grid of {rows} x {columns} has {rows * columns} cells; at most {limit} can be numbered")
+        raise SettingError(f"a grid of {rows} x {columns} has {rows * columns} cells; at most {limit} are allowed")
     check_memory(f"a grid of {rows} x {columns} cells", BYTES_PER_CELL * rows * columns)
 
 
 def grid_ssp(number: Int32s, initial_state: int, success: float, wind: Sequence[int] | None = None) -> SSP:
-    """Return the model of a grid, given the state of each cell: its number, S for a goal, `WALL` for a wall."""
+    """Return the model of a grid; `number` holds the state of each cell, S for goals and `WALL` for walls."""
     S = int(number.max())
     cells = np.flatnonzero((number >= 0) & (number < S))
     weights = np.full((4, 4), (1.0 - success) / 3.0)
@@ -137,21 +139,21 @@ def grid_ssp(number: Int32s, initial_state: int, success: float, wind: Sequence[
         probabilities[used : used + len(targets)] = mass
         used += len(targets)
     np.cumsum(indptr, out=indptr)
-    # Shrinks in slot; a slice would keep the longer array, a copy would need it twice.
+    # Shrink in place: a slice would keep the longer array, and a copy would need the memory twice.
     successors.resize(used, refcheck=False)
     probabilities.resize(used, refcheck=False)
     rows, columns = number.shape
     layout = GridLayout(rows, columns, cells, np.flatnonzero(number == S))
     check_least(indptr, probabilities, pair_name(4))
-    # The rows are canonical as built: sorted, merged, free of zeros. The tests hold them to SSP.from_dense.
+    # The rows are already canonical: sorted, merged, without zeros. The tests compare them with SSP.from_dense.
     return SSP._trusted(indptr, successors, probabilities, np.ones((S, 4)), initial_state, None, DIRECTIONS, layout)
 
 
 def slippery_rows(reached: Int32s, weights: Floats) -> tuple[Int64s, Int32s, Floats]:
-    """Return the compressed rows of some states: entries in each row, successors, probabilities.
+    """Return the compressed rows of some states: the lengths of the rows, the successors and the probabilities.
 
-    ``weights[action, direction]`` is the probability of a step in a direction. Directions that end in the same state
-    are merged: `slot` is, for each direction, the rank of its end state among the distinct ones.
+    ``reached[state, direction]`` is the end of a step, and ``weights[action, direction]`` its probability. Directions
+    with the same end are merged: `slot` is the rank of each direction's end among the distinct ends.
     """
     states = np.arange(len(reached))
     order = np.argsort(reached, axis=1, kind="stable")

@@ -1,4 +1,4 @@
-"""Shortcuts that may end in a trap, and choices that hardly differ."""
+"""Worlds in which the best action is hard to find: Traps and Needle."""
 
 from __future__ import annotations
 
@@ -16,19 +16,18 @@ from goalward.worlds.base import empty_kernel, register
 def traps(
     length: Size = 9, detour: Size = 12, stride: Size = 3, good: Share = 0.03, bad: Share = 0.35, seed: Count = 0
 ) -> SSP:
-    """Traps: leaps along a corridor, some of which often end in a pit with a long way round.
+    """Traps: a corridor crossed by walking or leaping; a failed leap ends in a long detour back to the start.
 
-    A walker crosses a corridor step by step or by leaps. Where a leap fails, a long detour leads back to the start, so
-    one has to find out at which places leaps pay, and each mistake is expensive.
+    The agent has to learn in which positions leaps are worth the risk, and each mistake is expensive.
 
-    :States: The `length` places of the corridor, then the `detour` places of the way round.
+    :States: The `length` positions of the corridor, then the `detour` positions of the detour.
     :Actions: walk, leap, available everywhere.
-    :Transitions: walk goes one place on with probability 0.9 and stays otherwise. leap goes `stride` places on; it
-        falls into the first place of the detour with probability `good` or `bad`, each place having one of them with
-        equal chances, drawn from ``numpy.random.default_rng(seed)``. In the detour both actions go one place on, at the
-        end to the start.
+    :Transitions: walk moves one position forward with probability 0.9 and otherwise stays. leap moves `stride`
+        positions forward, or fails and leads to the first position of the detour. For each position, the probability
+        of failure is `good` or `bad` with equal chances, drawn with ``numpy.random.default_rng(seed)``. In the detour,
+        both actions move one position forward, and from its end to the start.
     :Costs: 1 for every action.
-    :Start and goal: The start is the first place of the corridor. The goal is beyond its last.
+    :Start and goal: The start is the first position of the corridor. The goal is beyond the last position.
     :Known values: Default settings: V*(start) = 6.3902.
     """
     n, S = length, length + detour
@@ -53,15 +52,15 @@ def needle(
 ) -> SSP:
     """Needle: in every state one action reaches the goal a little more often than the others.
 
-    The family with which lower bounds on regret are proved (Rosenberg et al., ICML 2020): actions differ in one
-    probability only, slightly above 1/B* for the good one, and every state has to be learnt on its own.
+    This family of worlds proves lower bounds on regret (Rosenberg et al., ICML 2020). Actions differ only in the
+    probability of reaching the goal, which is slightly above 1/B* for the best action, and a state says nothing about
+    another.
 
     :States: The start, and `states` others.
     :Actions: `actions` of them, available everywhere.
-    :Transitions: The start goes to each of the other states with the same probability, whatever is played. From there
-        every action reaches the goal with probability ``1 / steps`` and stays otherwise. One action in each state,
-        drawn uniformly from ``numpy.random.default_rng(seed)``, reaches it with probability ``(1 + advantage) /
-        steps``.
+    :Transitions: Every action leads from the start to each other state with equal probability. From the other states,
+        every action reaches the goal with probability ``1 / steps`` and otherwise stays. One action per state, drawn
+        uniformly with ``numpy.random.default_rng(seed)``, reaches it with probability ``(1 + advantage) / steps``.
     :Costs: 1 for every action.
     :Start and goal: The start is state 0.
     :Known values: V*(start) = 1 + steps / (1 + advantage), 7.6667 with the default settings.

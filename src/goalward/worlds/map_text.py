@@ -1,7 +1,7 @@
-"""Maps drawn in characters, read and checked.
+"""Read and check maps drawn with characters.
 
-`goalward.worlds.grid_map` describes the format. Lines before the map may also give ``.`` and ``S`` a cost; every other
-character needs a line that says its cost.
+`goalward.worlds.grid_map` describes the format. Lines before the map may also set the cost of ``.`` and ``S``; every
+other character that is not predefined needs a line with its cost.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ HEADER = re.compile(r"\s*(\S+)\s*=\s*(.*\S)\s*")
 class Drawing(NamedTuple):
     """A map that was read from text.
 
-    `cells` holds the characters, `costs` what a step from each cell costs, `wind` how far the wind of each column
-    carries upwards, or None.
+    `cells` holds the characters, `costs` the cost of a step from each cell, and `wind` the number of cells that the
+    wind of each column carries upwards, or None.
     """
 
     cells: NDArray[np.str_]
@@ -36,17 +36,17 @@ class Drawing(NamedTuple):
 
     @property
     def plain(self) -> bool:
-        """Whether it has neither pits nor wind, and all costs are 1."""
+        """Whether the map has neither pits nor wind, and all costs are 1."""
         return self.wind is None and not (self.cells == PIT).any() and bool((self.costs == 1.0).all())
 
     @property
     def free(self) -> Bools:
-        """Which cells are states: all but walls and goals."""
+        """Whether each cell is a state: all cells except walls and goals are."""
         return np.asarray((self.cells != WALL) & (self.cells != GOAL))
 
 
 def read_drawing(text: str) -> Drawing:
-    """Read a map; raises SettingError with the row, the character or the line that is wrong."""
+    """Return the map in a text; raises SettingError with the wrong row, character or line."""
     lines = textwrap.dedent(text.expandtabs()).splitlines()
     prices: dict[str, float] = {FREE: 1.0, START: 1.0}
     wind: tuple[int, ...] | None = None
@@ -61,7 +61,7 @@ def read_drawing(text: str) -> Drawing:
             prices[name] = read_price(name, value)
     cells = read_cells("\n".join(lines), prices)
     if wind is not None and len(wind) != cells.shape[1]:
-        raise SettingError(f"wind has {len(wind)} numbers, the map {cells.shape[1]} columns; give one for each")
+        raise SettingError(f"wind has {len(wind)} numbers, but the map has {cells.shape[1]} columns; write one each")
     starts, goals = (int(np.count_nonzero(cells == mark)) for mark in (START, GOAL))
     if starts != 1:
         raise SettingError(f"the map has {starts} starts; mark exactly one cell with {START}")
@@ -80,8 +80,8 @@ def read_price(mark: str, value: str) -> float:
         price = math.nan
     if len(mark) != 1 or mark in FIXED or not 0.0 <= price < math.inf:
         raise SettingError(
-            f"{mark} = {value} is not valid before the map; such a line gives a character its cost, a number from 0,"
-            f" as ~ = 5 does, or the wind; {', '.join(FIXED)} have no cost"
+            f"{mark} = {value} is not valid before the map; write the cost of a character, at least 0, such as ~ = 5,"
+            f" or the wind; {', '.join(FIXED)} have no cost"
         )
     return price
 
@@ -90,25 +90,25 @@ def read_wind(value: str) -> tuple[int, ...]:
     try:
         return tuple(int(force) for force in value.replace(",", " ").split())
     except ValueError:
-        raise SettingError(f"wind is {value}; it must be an integer for each column, such as 0 0 1 1 0") from None
+        raise SettingError(f"wind is {value}; it must be one integer per column, such as 0 0 1 1 0") from None
 
 
 def read_cells(text: str, prices: dict[str, float]) -> NDArray[np.str_]:
-    """Return the characters of a map, all known and all rows equally long."""
+    """Return the characters of a map; raises SettingError for unknown characters or rows of different lengths."""
     lines = [line.rstrip() for line in textwrap.dedent(text).rstrip().splitlines()]
     if not lines:
-        raise SettingError(f"the map is empty; draw it with {USUAL}, one line for each row")
+        raise SettingError(f"the map is empty; draw it with {USUAL}, one line per row")
     known = {*prices, *FIXED}
     for row, line in enumerate(lines):
         if len(line) != len(lines[0]):
             raise SettingError(
-                f"row {row} of the map has {len(line)} cells, row 0 has {len(lines[0])}; all rows must be equally long"
+                f"row {row} of the map has {len(line)} cells, but row 0 has {len(lines[0])}; rows must be equally long"
             )
         unknown = next((column for column, cell in enumerate(line) if cell not in known), None)
         if unknown is not None:
             shown = "a blank or a tab" if line[unknown].isspace() else repr(line[unknown])
             raise SettingError(
-                f"row {row}, column {unknown} of the map is {shown}; a cell is {USUAL}, or a character with its cost in"
-                " a line before the map, such as ~ = 5"
+                f"row {row}, column {unknown} of the map is {shown}; it must be {USUAL}, or a character with a cost"
+                " line before the map, such as ~ = 5"
             )
     return np.array([list(line) for line in lines])

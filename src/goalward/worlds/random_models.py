@@ -1,4 +1,4 @@
-"""Random models: the dense RandomMDP of the published figure, few successors, layers, clusters."""
+"""Random models: the dense RandomMDP of the PSRL-SSP paper, sparse models, layers and clusters."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ def random_mdp(
 ) -> SSP:
     """RandomMDP: a dense model whose kernel and costs are drawn uniformly at random.
 
-    The small random problem of the PSRL-SSP paper, which does not give its instance. The default seed was chosen by
-    what it reproduces: of all searched seeds it is the one on which the five algorithms come closest to their published
-    curves. ``benchmarks/published_instance.py`` is the search, and docs/results/reproduction.md has its table.
+    The small random problem of the PSRL-SSP paper, which does not state its instance. With the default seed, the five
+    algorithms come closest to their published curves among all searched seeds. ``benchmarks/published_instance.py`` is
+    the search, and docs/results/reproduction.md has its results.
 
-    :States: `states` non-goal states. The paper has 8 states and does not say whether they include the goal; here they
-        do.
+    :States: `states` non-goal states. The paper has 8 states and does not say whether they include the goal; the
+        default assumes that they do.
     :Actions: `actions` of them, available everywhere.
     :Transitions: Every row is a distribution over all states and the goal, drawn from
-        ``numpy.random.default_rng(seed)`` before the costs. ``rows="dirichlet"``: independent standard exponentials,
-        divided by their sum, which is Dirichlet(1, ..., 1), the uniform distribution on the simplex.
-        ``rows="uniform"``: independent uniforms on [0, 1), divided by their sum.
-    :Costs: Independent and uniform on [cost_min, 1): ``cost_min + (1 - cost_min) * u``. The floor holds for every draw;
-        the smallest cost of an instance lies above it.
+        ``numpy.random.default_rng(seed)`` before the costs. With ``rows="dirichlet"``, a row is independent standard
+        exponentials divided by their sum, which is Dirichlet(1, ..., 1), the uniform distribution on the simplex. With
+        ``rows="uniform"``, it is independent uniforms on [0, 1) divided by their sum.
+    :Costs: Independent and uniform on [cost_min, 1): ``cost_min + (1 - cost_min) * u``. The smallest cost of an
+        instance is usually above `cost_min`.
     :Start and goal: The start is state 0. Every pair leads to the goal in one step with positive probability.
     :Known values: Default instance: smallest cost 0.0423, V*(start) = 1.8366, B* = 2.3211; the uniformly random policy
         costs 3.2868.
@@ -44,7 +44,7 @@ def random_mdp(
 
 
 def draw_rows_and_costs(states: int, actions: int, seed: int, rows: str, cost_min: float) -> tuple[Floats, Floats]:
-    """Return the kernel ``P[S, A, S + 1]`` and the costs ``[S, A]`` of one seed."""
+    """Return the kernel ``P[S, A, S + 1]`` and the costs ``[S, A]`` of RandomMDP for a seed."""
     S, A, rng = states, actions, np.random.default_rng(seed)
     check_dense(S, A)
     P = rng.random((S, A, S + 1)) if rows == "uniform" else rng.standard_exponential((S, A, S + 1))
@@ -59,16 +59,16 @@ def sparse_mdp(
 ) -> SSP:
     """SparseMDP: a random model of any size in which every pair has few successors.
 
-    The counterpart of RandomMDP for many states: memory and time go with the number of transitions.
+    The counterpart of RandomMDP for many states: memory and time are proportional to the number of transitions.
 
     :States: `states` non-goal states.
     :Actions: `actions` of them, available everywhere.
-    :Transitions: From ``numpy.random.default_rng(seed)``: the states are put in random order, and the first action of
-        each can lead to an earlier one or to the goal. The other successors of each pair are drawn uniformly from all
-        states and the goal. Probabilities are drawn from Dirichlet(1, ..., 1), and equal successors are merged
-        afterwards.
+    :Transitions: Drawn with ``numpy.random.default_rng(seed)``. The states are put in a random order, and one successor
+        of the first action of each state is the goal or a state earlier in this order. All other successors are drawn
+        uniformly from all states and the goal. Probabilities are drawn from Dirichlet(1, ..., 1), and equal successors
+        are merged afterwards.
     :Costs: Independent and uniform on [cost_min, 1), drawn last.
-    :Start and goal: The start is state 0. The goal can be reached from every state by first actions.
+    :Start and goal: The start is state 0. Always playing the first action reaches the goal from every state.
     :Known values: Default settings: V*(start) = 1.9331.
     """
     S, A, b = states, actions, successors
@@ -96,15 +96,15 @@ def layers(
     slip: Annotated[float, Ge(0.0), Le(0.99)] = 0.1,
     seed: Count = 0,
 ) -> SSP:
-    """Layers: a random walk from layer to layer, now and then back to the start.
+    """Layers: each step leads to a random state of the next layer, or sometimes back to the start.
 
-    Like a problem with a finite horizon: every layer is left after one step, and no state is seen twice on the way.
+    Similar to a problem with a finite horizon: every step leaves its layer, and no state is seen twice on the way.
 
     :States: `depth` layers of `width` states each, layer by layer.
     :Actions: `actions` of them, available everywhere.
-    :Transitions: From ``numpy.random.default_rng(seed)``: every pair has two successors in the next layer, drawn
-        uniformly, with probabilities from Dirichlet(1, 1) times ``1 - slip``. With probability `slip` it goes to the
-        start. From the last layer, the goal takes the place of the next one.
+    :Transitions: Drawn with ``numpy.random.default_rng(seed)``. Every pair has two successors in the next layer, drawn
+        uniformly, with probabilities from Dirichlet(1, 1) times ``1 - slip``. With probability `slip` it leads to the
+        start. After the last layer comes the goal.
     :Costs: Independent and uniform on [0.1, 1), drawn last.
     :Start and goal: The start is the first state of the first layer.
     :Known values: Default settings: V*(start) = 2.6308.
@@ -128,17 +128,16 @@ def clusters(
     bridge: Annotated[float, Ge(1e-9), Le(0.5)] = 0.1,
     seed: Count = 0,
 ) -> SSP:
-    """Clusters: groups of states that lead to each other, and rare ways from one group to the next.
+    """Clusters: groups of states that lead to each other, and rare transitions from one group to the next.
 
-    Inside a group the world is dense and says little about the way; what counts are the few states and actions that
-    leave it.
+    Inside a group all transitions are possible; only the few state-action pairs that leave the group matter.
 
     :States: `blocks` groups of `size` states each, group by group.
     :Actions: `actions` of them, available everywhere.
-    :Transitions: From ``numpy.random.default_rng(seed)``: a pair goes to the states of its group with probabilities
-        from Dirichlet(1, ..., 1). A fourth of the pairs has a bridge: with a probability uniform on [0, 2 bridge) they
-        go to one state of the next group instead, from the last group to the goal. The first pair of every group has
-        one.
+    :Transitions: Drawn with ``numpy.random.default_rng(seed)``. A pair leads to the states of its group with
+        probabilities from Dirichlet(1, ..., 1). About a fourth of the pairs have a bridge, the first pair of every
+        group among them. With a probability drawn uniformly from [0, 2 bridge), a pair with a bridge leads to one state
+        of the next group instead; from the last group, to the goal.
     :Costs: Independent and uniform on [0.1, 1), drawn last.
     :Start and goal: The start is the first state of the first group.
     :Known values: Default settings: V*(start) = 28.9078.
@@ -158,6 +157,6 @@ def clusters(
 
 
 def shares(rng: np.random.Generator, count: int) -> Floats:
-    """Draw from Dirichlet(1, ..., 1)."""
+    """Return `count` probabilities drawn from Dirichlet(1, ..., 1)."""
     weights = rng.standard_exponential(count)
     return np.asarray(weights / weights.sum())

@@ -1,4 +1,4 @@
-"""Grids with walls, wind or costs: rooms, mazes, and those of the UC-SSP paper (Tarbouriech et al., ICML 2020)."""
+"""Grids with walls, wind or unequal costs, some of them from the UC-SSP paper (Tarbouriech et al., ICML 2020)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def four_rooms(side: Size = 4, success: Share = 0.85) -> SSP:
     The rooms of Sutton, Precup and Singh (1999): most steps stay inside a room, and few cells lead out of it.
     Actions, transitions, costs, start and goal are those of GridWorld.
 
-    :States: The free cells, row by row: four rooms of `side` times `side` cells, and four doors in the middle of the
-        walls between them, without the goal.
+    :States: The free cells without the goal, row by row: four rooms of `side` times `side` cells, and a door in the
+        middle of each wall between two rooms.
     :Known values: Default settings: V*(start) = 20.1865.
     """
     n = side
@@ -40,15 +40,13 @@ def four_rooms(side: Size = 4, success: Share = 0.85) -> SSP:
 def maze(
     rows: Size = 4, columns: Annotated[int, Ge(2)] = 4, openings: Count = 0, success: Share = 0.85, seed: Count = 0
 ) -> SSP:
-    """Maze: narrow passages, with one way between any two cells unless walls are opened.
+    """Maze: narrow passages with exactly one path between any two cells, unless `openings` adds more.
 
-    A maze carved by a random walk that backs up where it is stuck. What is learnt in one passage says nothing about
-    another, and dead ends have to be tried.
+    The maze is drawn by a random depth-first search with ``numpy.random.default_rng(seed)``; then `openings` random
+    walls between cells are opened. A passage says nothing about other passages, and blind alleys have to be tried.
     Actions, transitions, costs, start and goal are those of GridWorld.
 
-    :States: The `rows` times `columns` cells and the gaps between those that are joined, row by row, without the goal.
-        All draws come from ``numpy.random.default_rng(seed)``; at the end `openings` of the walls between cells are
-        opened.
+    :States: The `rows` times `columns` cells and the gaps between connected cells, row by row, without the goal.
     :Known values: Default settings: V*(start) = 14.9219.
     """
     R, C, rng = rows, columns, np.random.default_rng(seed)
@@ -81,9 +79,9 @@ def sand_grid(
     cost_min: Annotated[float, Ge(1e-12), Le(1.0)] = 0.01,
     seed: Count = 0,
 ) -> SSP:
-    """SandGrid: a slippery grid on ground that is expensive in some cells and cheap in others.
+    """SandGrid: a slippery grid with random costs, which are high in some cells and low in others.
 
-    GridWorld with costs of very different size, so that the shortest way is not the cheapest.
+    GridWorld with costs of very different size, so that the shortest path is not the cheapest.
     States, actions, transitions, start and goal are those of GridWorld.
 
     :Costs: Every action from a cell costs the same: ``cost_min ** u`` with u uniform on [0, 1) for each cell, drawn
@@ -97,16 +95,16 @@ def sand_grid(
 
 @register("windy-grid-v0")
 def windy_grid() -> SSP:
-    """WindyGrid: a wind across the middle of a grid carries the walker upwards.
+    """WindyGrid: wind in the middle columns of a grid carries the walker upwards.
 
     The windy grid of Sutton and Barto (1998, example 6.5).
     Actions and costs are those of GridWorld.
 
     :States: The 7 times 10 cells, row by row, without the goal cell.
-    :Transitions: One cell in the direction of the action and as many up as the wind of the column says: 0 0 0 1 1 1 2 2
-        1 0. One stops at the edge.
-    :Start and goal: From the first cell of the fourth row to its eighth cell.
-    :Known values: V*(start) = 15.0000, the 15 steps that the book prints.
+    :Transitions: The walker moves one cell in the direction of the action, and up by the wind of the column: 0 0 0 1 1
+        1 2 2 1 0 cells. The edge stops the walker.
+    :Start and goal: The start is the first cell of the fourth row, and the goal is the eighth cell of that row.
+    :Known values: V*(start) = 15.0000, as in the book.
     """
     rows = [".........."] * 3
     return grid_map("\n".join([WIND, *rows, "S......G..", *rows]), success=1.0)
@@ -116,8 +114,8 @@ def windy_grid() -> SSP:
 def sand_pit(cost: Share = 0.1, success: Share = 0.95) -> SSP:
     """SandPit: a small slippery grid on which one cell costs more than all others.
 
-    The grid of the UC-SSP paper with sand in its middle. The smaller `cost` is, the longer is the way round that pays,
-    and the harder is the world by c_min.
+    The grid of the UC-SSP paper with sand in its middle. With a smaller `cost`, a longer detour around the sand is
+    worthwhile, and the world is harder because c_min is smaller.
     Actions, transitions, start and goal are those of GridWorld.
 
     :States: As in GridWorld, with 3 rows and 4 columns.
@@ -132,8 +130,8 @@ def sand_pit(cost: Share = 0.1, success: Share = 0.95) -> SSP:
 def free_corner(cost: Share = 0.4, success: Share = 0.95) -> SSP:
     """FreeCorner: a small slippery grid on which the first four cells cost nothing.
 
-    The grid of the UC-SSP paper with zero costs: algorithms that divide by the smallest cost have to do something else
-    here. No loop is free: every policy slips out of the corner sooner or later.
+    The grid of the UC-SSP paper with zero costs, so algorithms that divide by the smallest cost need a variant. There
+    are no zero-cost loops, because every policy eventually slips out of the corner.
     Actions, transitions, start and goal are those of GridWorld.
 
     :States: As in GridWorld, with 3 rows and 4 columns.
@@ -145,10 +143,10 @@ def free_corner(cost: Share = 0.4, success: Share = 0.95) -> SSP:
 
 @register("self-loop-v0")
 def self_loop(stay_cost: NotNegative = 0.1, exit_cost: NotNegative = 1.0) -> SSP:
-    """SelfLoop: stay where you are for little, or pay once and be done.
+    """SelfLoop: stay in the only state at a low cost per step, or pay once to reach the goal.
 
-    The smallest world in which the cheapest policy on average never arrives: methods for average costs stay for ever.
-    The first figure of the UC-SSP paper has it, with the goal as the second of its two states.
+    The smallest world in which the policy with the lowest average cost per step never reaches the goal, so methods for
+    average costs stay forever. It is in the first figure of the UC-SSP paper, with the goal as its second state.
 
     :States: One, the start.
     :Actions: stay, exit.
