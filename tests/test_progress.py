@@ -81,7 +81,7 @@ def test_a_study_shows_how_far_it_is(capsys) -> None:
             watch(report)
             if done == 3:
                 assert current() == "making runs: 3 of 6 runs, about 1.5 s left; 2 workers"
-    assert capsys.readouterr().err == "6 runs to make, 4 are stored already\n"
+    assert capsys.readouterr().err == "6 runs to make, 4 already stored\n"
 
 
 def test_learn_shows_its_progress_on_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:

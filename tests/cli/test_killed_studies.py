@@ -47,7 +47,7 @@ def test_interrupted_a_study_leaves_in_order_and_keeps_what_it_has(held, workers
     _, err = process.communicate()
     assert process.returncode == code
     why = "interrupted" if sent == signal.SIGINT else "terminated"
-    assert f"{why} ({sent.name}); what is done is stored in results, and the same command continues there" in err
+    assert f"{why} ({sent.name}); finished runs are stored in results; run the same command again to continue" in err
     assert "Traceback" not in err
     wait_until(lambda: not alive(below))
     store = Store.open(held.folder / "results")

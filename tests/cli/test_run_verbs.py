@@ -122,7 +122,7 @@ def test_reading_a_folder_does_not_execute_the_files_in_it(run, folder, run_pyth
     attached.write_text("raise SystemExit('executed')\n")
     assert "executed" not in run_python(READ)
     code, _, err = run("run", "results", "--again", first_key("results"))
-    assert (code, "its content is not the one it is named after" in err) == (2, True), "a changed file is not executed"
+    assert (code, "the content does not match the digest in its name" in err) == (2, True), "no changed file runs"
 
 
 def first_key(folder: str) -> str:
@@ -160,7 +160,7 @@ def test_a_failed_run_can_be_repeated_too(run, store) -> None:
     design = store.design()
     code, out, _ = run("run", "results/small", "--again", design.keys(design.cells[0])[1])
     assert code == 0
-    assert out.endswith("no such run is stored; goalward run stores it\n")
+    assert out.endswith("the run is not stored yet; goalward run stores it\n")
 
 
 def test_runs_of_no_study_are_counted_and_removed(run, store, folder) -> None:
@@ -171,7 +171,7 @@ def test_runs_of_no_study_are_counted_and_removed(run, store, folder) -> None:
     left[0].write_bytes(b"rubbish")
     code, out, _ = run("status", "results/small")
     assert code == 1
-    assert "12 runs of no study; goalward status results/small --prune deletes them" in out
+    assert "12 runs without a study; goalward status results/small --prune deletes them" in out
     before = export_table(store)
     code, out, _ = run("status", "results/small", "--prune", "--yes")
     assert (code, out.split()) == (

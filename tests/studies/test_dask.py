@@ -247,7 +247,7 @@ def test_a_worker_that_joins_later_with_another_goalward_stops_the_study(tmp_pat
     report = run_study(study, store, LateWorkers)
     assert (report.done, report.complete, report.failures) == (1, False, [])
     assert "a worker on " in report.stopped
-    assert "this process ('0.0.1', 1, 'other kernels')" in report.stopped
+    assert "the study needs ('0.0.1', 1, 'other kernels')" in report.stopped
     assert run_study(study, store, ThisProcess).complete, "the same study goes on where it was stopped"
 
 

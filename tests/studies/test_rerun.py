@@ -86,7 +86,7 @@ def test_attachments_are_verified(folder, write_study, run_here):
             grid_world(2, 2).save(path)
         else:
             path.write_text(other)
-        with pytest.raises(FileError, match="its content is not the one it is named after; run the study once more"):
+        with pytest.raises(FileError, match="the content does not match the digest in its name; run the study again"):
             rerun(spec, store.attachments)
         run_here(study)
         assert rerun(spec, store.attachments)

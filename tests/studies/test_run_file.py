@@ -156,11 +156,11 @@ def forged(file, change):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda document, _: document.pop("outcome"), "no outcome.episodes"),
-        (lambda document, _: document["outcome"].pop("ended_by"), "no outcome.ended_by"),
-        (lambda document, _: document.update(timing=3), "no timing.cpu_seconds"),
-        (lambda document, _: document["outcome"].update(truncated=0), "outcome.truncated, or not as bool"),
-        (lambda document, _: document["outcome"].update(episodes=True), "outcome.episodes, or not as int"),
+        (lambda document, _: document.pop("outcome"), "no int called outcome.episodes"),
+        (lambda document, _: document["outcome"].pop("ended_by"), "no dict called outcome.ended_by"),
+        (lambda document, _: document.update(timing=3), "no float called timing.cpu_seconds"),
+        (lambda document, _: document["outcome"].update(truncated=0), "no bool called outcome.truncated"),
+        (lambda document, _: document["outcome"].update(episodes=True), "no int called outcome.episodes"),
         (lambda _, table: table.drop_columns(["gap_regret"]), "its columns do not fit a run of 40 episodes"),
         (lambda _, table: pa.concat_tables([table, table]), "its columns do not fit a run of 40 episodes"),
         (lambda document, _: document["outcome"].update(episodes=7), "do not fit a run of 7 episodes"),

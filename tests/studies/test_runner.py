@@ -237,8 +237,8 @@ class Fails(ThisProcess):
     ("error", "sentence"),
     [
         (ModuleNotFoundError("No module named 'goalward'"), "install the same goalward on every worker"),
-        (TypeError("cannot pickle 'lock'"), "TypeError: cannot pickle 'lock'; what is stored is not run again"),
-        (WorkerError("a worker has another version"), "a worker has another version; what is stored"),
+        (TypeError("cannot pickle 'lock'"), "TypeError: cannot pickle 'lock'; stored runs are kept"),
+        (WorkerError("a worker has another version"), "a worker has another version; stored runs"),
         (BrokenExecutor("a thread died"), "a worker died, and this executor cannot be started again"),
     ],
 )
@@ -283,7 +283,7 @@ def test_a_scheduler_that_does_not_take_runs_stops_the_study(folder):
 
     report = run_study(Study.load(folder / "small.toml"), Store.open(folder / "results", create=True), Lost)
     assert (report.done, report.failures) == (0, [])
-    assert report.stopped.startswith("the scheduler cannot be reached any more; what is stored")
+    assert report.stopped.startswith("the scheduler cannot be reached any more; stored runs")
 
 
 def test_a_connection_that_is_lost_for_a_moment_blames_no_run(folder, digests, run_here, monkeypatch):
@@ -464,7 +464,7 @@ def test_an_executor_that_is_shut_down_from_outside_stops_the_study(folder):
             if progress.done:
                 threads.shutdown(wait=False, cancel_futures=True)
 
-        with pytest.warns(UserWarning, match="the executor takes no more runs"):
+        with pytest.warns(UserWarning, match="the executor accepts no more runs"):
             results = gw.run(study, folder / "results", workers=threads, watch=shut_down)
     stored, planned = results.count()
     assert 0 < stored < planned

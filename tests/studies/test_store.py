@@ -192,7 +192,7 @@ def test_failures_are_kept_until_the_run_succeeds(filled):
     store.add(key, store.path(key).read_bytes())
     assert store.failure(key) is None
     store.failure_path(key).write_text("{")
-    assert "its record cannot be read" in store.failure(key)["error"]
+    assert "the record of the failure cannot be read" in store.failure(key)["error"]
 
 
 def test_folders_that_are_no_results(tmp_path):

@@ -124,7 +124,7 @@ def test_the_priors_of_a_study(tmp_path):
         ('"grid-world"', '"gridworld"', 6, "no world is called 'gridworld'; did you mean 'grid-world'?"),
         ("rows = ", "row = ", 11, "no setting of random-mdp-v1 is called 'row'; did you mean 'rows'?"),
         ('rows = "dirichlet"', 'rows = "flat"', 11, "rows is 'flat'; it must be 'dirichlet' or 'uniform'"),
-        ("states = [4", "states = [nan", 12, "states is nan; it must be a finite number, a text, true or false"),
+        ("states = [4", "states = [nan", 12, "states is nan; it must be a finite number, a string, true or false"),
         ("[4, 8]", "[]", 12, "states is []; it must have at least 1 item"),
         ("[4, 8]", "4", 12, "states is 4; it must be a valid list"),
         ("states = [4, 8]", "rows = ['uniform']", 12, "rows is both set and swept; keep one"),
@@ -313,7 +313,7 @@ def test_wrong_values_in_a_dict_are_found_by_check():
     document = DOCUMENT | {"agents": [{"agent": "psrl", "settings": {"max_rejections": -1}}]}
     with pytest.raises(SettingError, match=r"study small: agents\[0\]\.settings: max_rejections is -1"):
         Study.from_dict(document).check()
-    with pytest.raises(SettingError, match="a study must be a dict with the keys of its TOML file; this is 3"):
+    with pytest.raises(SettingError, match="a study must be a dict with the keys of a study file, not 3"):
         Study.from_dict(3)
 
 
@@ -466,7 +466,7 @@ def test_settings_inside_others_can_be_swept():
             'settings = { prior = { kind = "dirichlet" } }',
             "",
             9,
-            "prior.concentration is swept, but no prior is set; add",
+            "prior.concentration is swept, but prior is not set; add",
         ),
         ("{columns}", "{colums}", 4, "no swept setting is called 'colums'; did you mean 'columns'?"),
         (

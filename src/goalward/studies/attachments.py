@@ -1,8 +1,8 @@
-"""What runs need in addition to their specification: the user's own Python files, and models from files.
+"""The files that runs need in addition to their specification: the user's own Python files and models.
 
-They are sent to the workers, which need not see the files, and a results folder keeps them under ``attachments/``,
-named by their SHA-256 (`SSP.digest` for a model). So every stored run can be repeated from the folder alone. What is
-read from there must have the SHA-256 of its name. Reading a Python file does not execute it.
+They are sent to the workers, which need no access to the original files. A results folder stores them in
+``attachments/``, named by their SHA-256 (`SSP.digest` for a model), so every stored run can be repeated from the folder
+alone. The content of a stored file must match the SHA-256 in its name. Reading a Python file does not execute it.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Attachments:
         raise FileError(f"the {what} {digest[:12]}... is not attached; run the study once more to attach it")
 
     def only(self, models: Iterable[str | None], files: Iterable[str]) -> Attachments:
-        """Return some of the attachments, in memory."""
+        """Return the attachments with these digests, read into memory."""
         return Attachments(
             {digest: self.model(digest) for digest in set(models) if digest},
             {digest: self.file(digest) for digest in set(files)},
@@ -100,4 +100,4 @@ def can_read(read: Callable[[str], object], digest: str) -> bool:
 
 
 def changed(path: Path) -> FileError:
-    return FileError(f"{path}: its content is not the one it is named after; run the study once more to attach it")
+    return FileError(f"{path}: the content does not match the digest in its name; run the study again to attach it")

@@ -1,10 +1,10 @@
 """The runs that a complete study defines.
 
 A cell is one agent in one world for a number of episodes. Run r of a cell has a seed made of the study's seed, the
-world and r. All agents of a study share it, so they face the same random numbers and can be compared pair by pair.
+world and r. All agents of a study share this seed, so they face the same random numbers and can be compared run by run.
 
-Everything is read off the complete study, and nothing is looked up: so the studies of a results folder, which are
-stored complete, are read without executing anything.
+A complete study contains every value, so no world or agent has to be looked up. Results folders store complete studies,
+so reading a stored study executes no code.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Design:
-    """The runs of a study: `runs` of each cell, made with version `results` of the results."""
+    """The runs of a study: `runs` runs of each cell. `results` is the version of the results."""
 
     name: str
     description: str
@@ -52,8 +52,8 @@ class Design:
 
     @cached_property
     def reference(self) -> str:
-        """The name of the study and the digest of its design, ``NAME/DIGEST``; the description does not count."""
-        # Without defaults, so that a new key of studies changes no digest.
+        """The name of the study and the digest of its design, ``NAME/DIGEST``; the digest ignores the description."""
+        # Defaults are left out, so that a key added in a later version does not change the digest.
         entries = [(cell.world, cell.agent, cell.episodes) for cell in self.cells]
         cells = [
             (world.model_dump(exclude_defaults=True), agent.model_dump(exclude_defaults=True), episodes)
@@ -63,7 +63,7 @@ class Design:
         return f"{self.name}/{hashlib.sha256(canonical(decisive).encode()).hexdigest()[:12]}"
 
     def world(self, cell: Cell, run: int) -> dict[str, Any]:
-        """Return the world of a run, as `RunSpec.world`."""
+        """Return the world of a run in the form of `RunSpec.world`."""
         entry = cell.world
         world = entry.identity | ({"code": entry.code} if entry.code else {})
         if entry.draw is None:
@@ -93,9 +93,9 @@ class Design:
         """Return the key of each run of a cell."""
         if id(cell) not in self.known_keys:
             keys = self.known_keys[id(cell)] = []
-            # What the runs have in common is written and hashed once.
+            # The part that all runs have in common is hashed only once.
             common = RunSpec({}, cell.agent.identity, cell.episodes, self.max_steps, 0, self.results).document()
-            del common["seed"], common["world"]  # the last ones in a sorted document
+            del common["seed"], common["world"]  # the last two keys of the sorted document
             begun = hashlib.sha256(f'{canonical(common)[:-1]},"seed":'.encode())
             same = canonical(self.world(cell, 0)) if cell.world.draw is None else ""
             for run in range(self.runs):
@@ -107,11 +107,11 @@ class Design:
 
 
 def design_of(spec: StudySpec) -> Design:
-    """Return the runs of a complete study; raise SettingError if there are too many."""
+    """Return the design of a complete study; raise SettingError if it has too many runs."""
     numbers = [len(spec.worlds if entry.worlds is None else entry.worlds) for entry in spec.agents]
     size = sum(numbers) * spec.runs
     if size > MOST_RUNS:
-        raise SettingError(f"the study has {size:,} runs; a study can have {MOST_RUNS:,}: split it")
+        raise SettingError(f"the study has {size:,} runs, and at most {MOST_RUNS:,} are allowed; split it")
     cells = [
         Cell(world, agent, spec.episodes)
         for world in spec.worlds

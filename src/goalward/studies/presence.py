@@ -1,8 +1,8 @@
-"""Which processes are making runs in a results folder, and which runs: files in ``active/``.
+"""Files in ``active/`` of a results folder that show which processes are making which runs.
 
-A process that makes runs writes its file before each batch, so that others make other ones, and a thread touches it now
-and then. The age of a file is counted from its last touch, by the clock of the file system, so clocks of machines may
-differ. A lock file keeps two processes from claiming the same runs at the same moment.
+Before each batch, a process writes the keys of its runs into its file, so that other processes choose other runs. A
+thread touches the file every few seconds. The age of a file is the time since its last touch by the clock of the file
+system, so the clocks of machines may differ. A lock file keeps two processes from claiming runs at the same moment.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from goalward import files
 from goalward.errors import FileError
 
 TOUCH_SECONDS = 10.0  # how often a process that makes runs touches its file
-LATE_SECONDS = 25.0  # after this time without a touch it may have been killed
-GONE_SECONDS = 60.0  # after this time without a touch it is gone
+LATE_SECONDS = 25.0  # after this time without a touch, the process may have been killed
+GONE_SECONDS = 60.0  # after this time without a touch, the process counts as gone
 LOCK_SECONDS = 1.0  # a lock that is held for longer was left by a process that was killed
 
 
 class Presence:
-    """The file of this process.
+    """The file that shows which runs this process is making.
 
-    `name` is that of the study and the shard: only processes with the same name may make the same runs.
+    `name` combines the digest of the study and the shard; only processes with the same name have runs in common.
     """
 
     def __init__(self, results: Path, name: str):
@@ -39,9 +39,9 @@ class Presence:
         self.thread = threading.Thread(target=self.touch, name="goalward-presence", daemon=True)
 
     def claim(self, wanted: Iterable[str], making: Iterable[str] = (), workers: int = 0) -> set[str]:
-        """Announce the runs that this process makes and those it wants; return which of these others are making.
+        """Claim the `wanted` runs that no other process is making; return all runs of other processes.
 
-        A folder that cannot be written to is detected when a run is stored.
+        `making` are the runs in flight here. If the folder cannot be written to, storing a run raises the error.
         """
         temporary = self.path.with_name(f".{self.path.stem}{files.TEMPORARY}")
         taken: set[str] = set()
@@ -78,7 +78,7 @@ class Presence:
             lock.unlink(missing_ok=True)
 
     def touch(self) -> None:
-        """Show that the process is alive, by touching its file until it leaves."""
+        """Touch the file every few seconds until `leave` is called, which shows that the process is alive."""
         while not self.over.wait(TOUCH_SECONDS):
             with suppress(OSError):
                 os.utime(self.path)
@@ -91,7 +91,7 @@ class Presence:
         return {key for facts in others for key in facts["keys"]}
 
     def leave(self) -> None:
-        """Remove the file."""
+        """Stop touching the file and remove it."""
         self.over.set()
         with suppress(OSError):
             self.path.unlink()
@@ -103,9 +103,9 @@ def active(results: Path) -> list[dict[str, Any]]:
 
 
 def present(folder: Path, now: float, name: str = "") -> list[dict[str, Any]]:
-    """Return the facts about each process that has not died and whose file name begins with `name`.
+    """Return the facts about each live process whose file name begins with `name`.
 
-    "age" is the time since their last touch.
+    "age" is the number of seconds since the last touch of the file.
     """
     found = []
     for path in folder.glob(f"{name}*.json"):
@@ -119,12 +119,12 @@ def present(folder: Path, now: float, name: str = "") -> list[dict[str, Any]]:
 
 
 def has_died(facts: dict[str, Any]) -> bool:
-    """Return whether a process of this machine has ended; False for other machines, where only the age counts."""
+    """Return whether a process has ended; False for processes of other machines, where only the age counts."""
     pid = facts.get("pid")
     if facts.get("host") != platform.node() or type(pid) is not int or not 0 < pid < 2**31:
         return False
     try:
-        os.kill(pid, 0)  # asks, and sends nothing
+        os.kill(pid, 0)  # checks whether the process exists; sends no signal
     except OSError as error:
         return isinstance(error, ProcessLookupError)
     return False

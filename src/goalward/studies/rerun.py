@@ -24,16 +24,16 @@ from goalward.studies.run_file import StoredRun, recorded
 from goalward.studies.run_spec import RunSpec
 from goalward.studies.store import Store
 
-CHANGED = "the run came out differently when it was carried out again; record it with learn(..., keep_replay=True)"
+CHANGED = "the repeated run differs from the original one; record it with learn(..., keep_replay=True)"
 
 
 def rerun(
     spec: RunSpec, attachments: Attachments | None = None, *, keep_steps: bool = True, keep_plans: bool = False
 ) -> tuple[SSP, Run]:
-    """Repeat a run and return its world and the run with its steps, and, on request, its plans.
+    """Repeat a run; return its world, and the run with its steps and, if asked for, its plans.
 
-    The attachments of a results folder, `Store.attachments`, have what its runs need. If the agent is in a user's file,
-    this executes the file.
+    For a run of a results folder, pass its `Store.attachments`, which hold the files that the run needs. User files
+    among them are executed.
     """
     world, agent = spec.build(attachments or Attachments())
     with closing(world):
@@ -42,7 +42,7 @@ def rerun(
 
 
 def replay_of(run: Run) -> Replay:
-    """Return the replay of a run: the one that was kept, or that of the run carried out again."""
+    """Return the replay of a run; if none was recorded, repeat the run to record it."""
     if run.replay is not None:
         return run.replay
     if run.world is None or run.agent.task.costs_unknown:
@@ -57,7 +57,7 @@ def replay_of(run: Run) -> Replay:
 
 
 def kept_run(run: Run) -> Run:
-    """Return a run in a goal task with its plans and steps: the run itself, or the run carried out again."""
+    """Return a run in a goal task with its plans and steps; if they were not recorded, repeat the run."""
     if run.plans is not None and run.trajectory is not None:
         return run
     task: Any = run.agent.task
@@ -80,7 +80,7 @@ def learn_again(run: Run, world: Any) -> Run:
 class Repeated:
     """A run that was carried out again.
 
-    `same` says whether the stored run has the same episodes bit for bit; None if none is stored.
+    `same` says whether the stored run has the same episodes bit for bit; None if the run is not stored.
     """
 
     key: str
@@ -94,12 +94,12 @@ class Repeated:
     def verdict(self) -> str:
         """The result of the comparison in words."""
         if self.same is None:
-            return "no such run is stored; goalward run stores it"
+            return "the run is not stored yet; goalward run stores it"
         return "same as the stored run" if self.same else "mismatch with the stored run: versions or machines differ"
 
 
 def repeat(store: Store, key: str) -> Repeated:
-    """Carry out the run whose key begins with `key`; if its agent is in a user's file, this executes the file."""
+    """Repeat the run whose key begins with `key`, and compare it with the stored run; executes users' files."""
     design, cell, number, spec = find_run(store, key)
     began = time.perf_counter()
     _, run = rerun(spec, store.attachments, keep_steps=False)
@@ -111,7 +111,7 @@ def repeat(store: Store, key: str) -> Repeated:
 
 
 def find_run(store: Store, key: str) -> tuple[Design, Cell, int, RunSpec]:
-    """Return the run whose key begins with `key`, and its place in a study of the folder."""
+    """Return the design, the cell, the number and the specification of the run whose key begins with `key`."""
     wanted = key.strip().lower()
     matching = {
         spec.key: (design, cell, number, spec)

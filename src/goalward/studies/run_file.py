@@ -3,24 +3,24 @@
 The columns::
 
     episode             the number of the episode, counted from 1
-    cost, steps         what it cost, and how many steps it took
-    regret, gap_regret  both regrets after it; NaN where V* is not known
-    epochs              how many epochs had begun by its end
+    cost, steps         the cost of the episode and its number of steps
+    regret, gap_regret  both regrets up to its end; NaN if V* is not known
+    epochs              the number of epochs that began before its end
 
-Of more than 20,000 episodes about 2,000 are kept, half of them evenly spread on a linear scale and half on a
+A run with more than 20,000 episodes keeps about 2,000 of them, half evenly spaced on a linear scale and half on a
 logarithmic one. The footer's key-value metadata has a JSON document under ``goalward``::
 
-    key, content        the key of the run, and what decides it; see `studies.run_spec`
-    outcome             episodes, episodes_done (how many ended before the run did), goals (how many reached the goal),
-                        truncated (was the run cut off), ended (by what), total_cost, total_steps, total_epochs,
-                        ended_by (epochs by what ended them), optimal_value (V* of the start), final_regret,
-                        final_gap_regret
+    key, content        the key of the run, and the values it is computed from; see `studies.run_spec`
+    outcome             episodes, episodes_done (how many were completed), goals (how many reached the goal), truncated
+                        (whether the run was cut off), ended (why the run ended), total_cost, total_steps,
+                        total_epochs, ended_by (the number of epochs for each cause of their end), optimal_value (V* of
+                        the start), final_regret, final_gap_regret
     world               digest, states, actions, B_star, T_star, D and c_min of a world with a model
-    agent_settings, given, notes    all settings, those read off the true world, and what the agent recorded
-    timing, versions, host          when, how long, with what and where
-    data_sha256         of the bytes before the footer, which are the same wherever a run is made
+    agent_settings, given, notes    all settings, the names of those read off the true world, and the agent's notes
+    timing, versions, host          start, end and duration; versions of packages; the machine
+    data_sha256         the SHA-256 of the bytes before the footer, which are the same on every machine
 
-The entry ``goalward.checksum`` is the SHA-256 of the whole file, computed with zeros in its own place.
+The entry ``goalward.checksum`` is the SHA-256 of the whole file with zeros in place of the checksum.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ SCHEMA = pa.schema(
         for name in ("episode", "cost", "steps", "regret", "gap_regret", "epochs")
     ]
 )
-COMPRESSED = 1_000  # of fewer episodes, decompression takes longer than reading what it saves
-# What every document has, by its sections; decoding checks it.
+COMPRESSED = 1_000  # with fewer episodes, decompression takes longer than it saves in reading
+# The fields that each section of every document must have; `decode` checks them.
 FIELDS: dict[str, dict[str, type]] = {
     "": {"key": str, "content": dict, "data_sha256": str},
     "timing": {"cpu_seconds": float},
@@ -74,7 +74,7 @@ BLANK = MARK + b"0" * 64
 
 
 def recorded(count: int) -> Int64s:
-    """Return which of `count` episodes a file keeps, counted from 0.
+    """Return the indices, from 0, of the episodes that the file of a run with `count` episodes keeps.
 
     >>> len(recorded(20_000)), len(recorded(20_001)) <= 2_000, recorded(10**6)[[0, -1]].tolist()
     (20000, True, [0, 999999])
@@ -130,7 +130,7 @@ def outcome_of(run: Run) -> dict[str, Any]:
     flags, counts = np.unique(run.epochs.ended, return_counts=True)
     together = list(zip(flags.tolist(), counts.tolist(), strict=True))  # several conditions may end an epoch at once
     causes = {flag.name: sum(count for flags, count in together if flags & flag) for flag in Ended}
-    # An environment may truncate episodes; only a run that ends before its last episode is cut off.
+    # Episodes that the environment truncates do not count here: a run is cut off if it ends before its last episode.
     cut = not run.ended & Ended.EPISODES
     return {
         "episodes": run.episodes,
@@ -150,7 +150,7 @@ def outcome_of(run: Run) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class StoredRun:
-    """A run read back: its document, and its columns on demand."""
+    """A stored run: its document, and its columns, which are read on demand."""
 
     document: dict[str, Any]
     file: Any
@@ -195,7 +195,7 @@ def verify(content: bytes) -> None:
     start = content.rfind(MARK)
     end = start + len(BLANK)
     if start < 0:
-        raise FileError("it has no checksum: cut short, or not a run")
+        raise FileError("it has no checksum: it was cut short or is not a run")
     digest = hashlib.sha256(memoryview(content)[:start])
     digest.update(BLANK)
     digest.update(memoryview(content)[end:])
@@ -208,7 +208,7 @@ def decode(content: bytes) -> StoredRun:
     verify(content)
     try:
         file = pq.ParquetFile(pa.BufferReader(content), pre_buffer=False)
-        schema = file.schema_arrow  # `file.schema` would be part of a cycle, and stay in memory for a while
+        schema = file.schema_arrow  # `file.schema` is in a reference cycle and would stay in memory
         document = json.loads(schema.metadata[b"goalward"])
         version = document["format"]
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, RecursionError) as error:
@@ -219,7 +219,7 @@ def decode(content: bytes) -> StoredRun:
         part = document.get(section) if section else document
         for name, kind in fields.items():
             if type(part) is not dict or type(part.get(name)) is not kind:
-                raise FileError(f"its document has no {f'{section}.' * bool(section)}{name}, or not as {kind.__name__}")
+                raise FileError(f"its document has no {kind.__name__} called {f'{section}.' * bool(section)}{name}")
     episodes = document["outcome"]["episodes"]
     if not schema.equals(SCHEMA) or file.metadata.num_rows > max(episodes, 1):
         raise FileError(f"its columns do not fit a run of {episodes} episodes")
@@ -239,7 +239,7 @@ def versions() -> dict[str, str]:
 
 @functools.cache
 def host() -> dict[str, Any]:
-    """Return what kind of machine this is."""
+    """Return the name and the hardware of this machine."""
     model = platform.processor()
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:

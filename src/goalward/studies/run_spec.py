@@ -1,11 +1,11 @@
-"""What decides a run, the key made of it, and the world and agent built from it.
+"""The specification of a run, its key, and the world and agent built from it.
 
-A run is decided by the world, the agent, the number of episodes, the step limit, the seed, and `RESULTS_VERSION`, which
-changes with every change of the package that changes results. Its key is a SHA-256 of these (`key_of`; `Design.keys`
-makes the keys of many runs that differ in their seeds alone). Labels, the study, the other agents, the machine and the
-number of workers are not part of it, so they change no result.
+The result of a run depends only on the world, the agent, the number of episodes, the step limit, the seed, and
+`RESULTS_VERSION`, which increases whenever a change of the package changes results. The key of a run is a SHA-256 of
+these values (`key_of`; `Design.keys` computes the keys of many runs that differ only in their seeds). Labels, the
+study, the other agents, the machine and the number of workers are not part of the key and change no result.
 
-The functions below `RunSpec` are the only place where studies use the registries of worlds, agents and priors.
+The functions below `RunSpec` use the registries of worlds, agents and priors.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from goalward.worlds.base import RULES, AnyWorld, build, build_bare, with_rules
 from goalward.worlds.base import registry as known_worlds
 
 RESULTS_VERSION = 4
-"""Raise it whenever any result may change, with a line under "Results" in CHANGELOG.md."""
+"""Increase it whenever a result may change, and add a line under "Results" in CHANGELOG.md."""
 KEY_DIGITS = 32
 
 
@@ -84,7 +84,7 @@ class RunSpec:
         return digests_in(str((self.world, self.agent)))
 
     def document(self) -> dict[str, Any]:
-        """Return everything that decides the run, as plain data without None; the key is its hash, files store it."""
+        """Return all values that decide the run, as plain data without None; the key is a hash of this document."""
         return {name: value for name, value in vars(self).items() if value is not None and name != "key"}
 
     def build(self, attachments: Attachments) -> tuple[Any, Learner]:
@@ -115,8 +115,8 @@ def complete_agent(kind: type[Learner], settings: Mapping[str, Any]) -> dict[str
 def without_none(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return plain settings without None, which TOML cannot express.
 
-    Only defaults contain None, so leaving them out does not change them: inside a prior its own setting, elsewhere the
-    whole setting. Raises SettingError if a default cannot be part of a key.
+    Only defaults contain None, so leaving them out changes nothing. A prior loses only its settings that are None;
+    other settings that contain None are left out whole. Raises SettingError if a default cannot be part of a key.
     """
     complete: dict[str, Any] = {}
     for name, value in settings.items():
@@ -146,7 +146,7 @@ def complete_prior(prior: Any) -> dict[str, Any]:
 
 
 def check_draw(name: str, draw: str | None, settings: Mapping[str, Any]) -> None:
-    """Raise SettingError if the setting that is drawn for each run is not a free integer setting of the world."""
+    """Raise SettingError unless `draw` is None, "prior", or an integer setting of the world that is not set."""
     if draw in (None, PRIOR):
         return
     world = worlds.find(name)
@@ -156,13 +156,13 @@ def check_draw(name: str, draw: str | None, settings: Mapping[str, Any]) -> None
         raise SettingError(f"draw is {draw!r}; it must be an integer setting of {world.id} that is not set")
 
 
-# Code that does not come with goalward, whose edits `RESULTS_VERSION` cannot know
+# Digests of users' code, because `RESULTS_VERSION` does not change when users edit their code
 
 
 def world_code(world_id: str, settings: Mapping[str, Any]) -> str:
     """Return the digests of a world's code and of its model; empty if the world comes with goalward.
 
-    A file that the world reads can change the model too. If each run draws its own model, the default one is used.
+    The model counts because a file that the world reads can change it. If runs draw models, the default one counts.
     """
     code = known_worlds.code(world_id)
     if code is None:
@@ -189,7 +189,7 @@ def agent_code(kind: type[Learner], name: str, settings: Mapping[str, Any]) -> s
 
 
 def make_world(identity: Mapping[str, Any], attachments: Attachments) -> Any:
-    """Return the world of a run, given as in `RunSpec.world`: an `SSP`, or another world."""
+    """Return the world that `RunSpec.world` describes: an `SSP`, or another world."""
     rules = {name: identity[name] for name in RULES if name in identity}
     if "id" not in identity:
         bare: Any = attachments.model(identity["digest"])
@@ -218,7 +218,7 @@ def draw_model(model: Any, drawn: Mapping[str, Any], attachments: Attachments) -
 
 
 def make_agent(identity: Mapping[str, Any], world: AnyWorld, episodes: int, attachments: Attachments) -> Learner:
-    """Return the agent of a run, given as in `RunSpec.agent`; settings it lacks are read off the true world."""
+    """Return the agent that `RunSpec.agent` describes; settings it needs but lacks are read off the true world."""
     attachments.remember(identity)
     kind = agents.find(identity["name"])
     if agent_code(kind, identity["name"], identity["settings"]) != identity.get("code", ""):

@@ -4,14 +4,14 @@ Runs that are stored are not run again, and a run that fails does not stop the o
 runs in flight, and continues when it is run again.
 
 Runs are handed out in batches, because handing one out costs about as much as a short run. The first run of each cell
-goes alone and shows how long its kind takes. Then come batches of about half a second, the longest runs first, smaller
-batches towards the end. Each file is stored as soon as its batch comes back.
+is handed out alone and shows how long runs of the cell take. Later batches take about half a second each: the longest
+runs come first, and batches become smaller towards the end. Each file is stored as soon as its batch comes back.
 
-A run whose process dies is tried once more, and then recorded as failed. An error that is not that of a run (a lost
-scheduler, a worker with another goalward, a full disk) stops the study with one sentence and blames no run.
+A run whose process dies is tried once more, and then recorded as failed. An error that no run caused (a lost scheduler,
+a worker with another version of goalward, a full disk) stops the study with a message, and no run counts as failed.
 
-Several processes may work on one study in one folder: before each batch a process leaves out the runs that are stored
-by now, and holds back those that another one is making (`store.Presence`).
+Several processes may work on one study in one folder. Before each batch, a process skips the runs that are stored by
+now, and postpones the runs that another process is making (`presence.Presence`).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ WRITERS = 8  # threads that store files
 
 
 class Job(NamedTuple):
-    """A run of a cell, which is given by its index."""
+    """A run: its key, the index of its cell, and its number in the cell."""
 
     key: str
     cell: int
@@ -68,31 +68,31 @@ class Job(NamedTuple):
 
 @dataclass
 class Report:
-    """The state of the runs of a study, while it is carried out and afterwards."""
+    """The progress of a study while it runs, and the outcome afterwards."""
 
     design: Design
     total: int
     """Runs of the study, or of the shard."""
     stored: int
-    """Runs that were stored before; in the end, also those that somebody else has stored since."""
+    """Runs that were stored before; at the end, also runs that other processes have stored."""
     damaged: list[tuple[Path, str]] = field(default_factory=list)
-    """Files that were set aside, with reasons; their runs are made again."""
+    """Damaged files that were set aside, with reasons; their runs are made again."""
     done: int = 0
     """Runs that were made and stored."""
     failures: list[Failure] = field(default_factory=list)
     lost: int = 0
     """Runs that were handed out again, because a worker or the connection was lost."""
     elsewhere: int = 0
-    """Runs that somebody else has stored, so that this process did not make them."""
+    """Runs that other processes stored while this process was running."""
     workers: int = 0
     others: int = 0
     """Other processes that work on the same runs."""
     seconds: float = 0.0
     seconds_left: float | None = None
     waiting: str = ""
-    """What the study is waiting for, if anything."""
+    """The problem with the workers for which the study is waiting; empty if there is none."""
     stopped: str | None = None
-    """Why the rest was not run, if it was not."""
+    """Why the study stopped early; None if it did not."""
 
     @property
     def ended(self) -> int:
@@ -106,19 +106,19 @@ class Report:
 
     @property
     def notes(self) -> list[str]:
-        """Further remarks for the user."""
+        """Remarks for the progress display."""
         counts = {
             f"{len(self.failures):,} failed": len(self.failures),
             f"{self.lost:,} handed out again": self.lost,
             f"{self.elsewhere:,} made by others": self.elsewhere,
-            f"{self.others:,} other process{'es' * (self.others != 1)} at work here": self.others,
+            f"{self.others:,} other process{'es' * (self.others != 1)} in this folder": self.others,
             self.waiting: len(self.waiting),
         }
         return [text for text, number in counts.items() if number]
 
     @property
     def problem(self) -> str:
-        """Why runs are missing; empty if none is."""
+        """Why runs are missing; empty if all runs are stored."""
         if self.complete:
             return ""
         missing = self.total - self.stored - self.done
@@ -140,8 +140,8 @@ def read_shard(text: str | None) -> tuple[int, int]:
 def chosen_cells(design: Design, only: Collection[str]) -> list[int]:
     """Return the indices of the cells that fit choices such as ``agent=psrl`` and ``world=grid*``.
 
-    A choice names a label, a label without its swept settings, or an algorithm or world of the registry. Choices of the
-    same kind add up.
+    A choice names a label, a label without its swept settings, or an algorithm or world of the registry. Several
+    choices of agents select all of these agents, and likewise for worlds.
     """
 
     def names(cell: Cell) -> dict[str, set[str]]:
@@ -165,9 +165,9 @@ def chosen_cells(design: Design, only: Collection[str]) -> list[int]:
 
 
 def jobs_of(design: Design, shard: tuple[int, int] = (1, 1), only: Collection[str] = ()) -> list[Job]:
-    """Return the runs of a study, or of one shard: every n-th, so that all shards take about the same time.
+    """Return the runs of a study, or of one shard: every n-th run, so that all shards take about the same time.
 
-    A run that several cells share is one job, that of the first of these cells. `only`: see `chosen_cells`.
+    A run that several cells share is one job, of the first of these cells. For `only`, see `chosen_cells`.
     """
     number, shards = shard
     if not 1 <= number <= shards:
@@ -205,8 +205,8 @@ def run_study(
 ) -> Report:
     """Carry out the runs of a study that are not stored yet; `goalward.run` explains the parameters.
 
-    Workers are opened only if a run is missing; given as `Workers`, they are left open. Raises `Interrupted` on Ctrl-C
-    and SIGTERM; what is done by then stays stored.
+    Workers are opened only if a run is missing; a `Workers` object stays open. Raises `Interrupted` on Ctrl-C and
+    SIGTERM; finished runs stay stored.
     """
     if isinstance(workers, int):
         check("workers", workers, Size)
@@ -229,7 +229,7 @@ def run_study(
     for job in failed:
         session.fail(job, states[job.key].reason)
     if missing:
-        kept = f"what is done is stored in {store.folder}, and the same command continues there"
+        kept = f"finished runs are stored in {store.folder}; run the same command again to continue"
         opened = workers() if callable(workers) else workers
         running = opened if isinstance(opened, Workers) else open_workers(opened, options.dask)
         try:
@@ -250,7 +250,7 @@ def run_study(
 
 
 class Session:
-    """One study, carried out once: `jobs` are the runs that are missing."""
+    """One execution of a study; `jobs` are the missing runs."""
 
     def __init__(
         self, study: Study, store: Store, jobs: list[Job], options: Options, report: Report, watch: Watch | None
@@ -260,7 +260,7 @@ class Session:
         shard = "of".join(map(str, options.shard))
         self.presence = Presence(store.folder, f"{study.design.reference.rpartition('/')[2]}-{shard}")
         self.pending: dict[int, deque[Job]] = {}
-        """The runs of each cell that are to be handed out."""
+        """The runs of each cell that still have to be handed out."""
         self.put_back(jobs)
         self.held: list[Job] = []
         """Runs that another process is making."""
@@ -290,8 +290,8 @@ class Session:
         """Hand out all jobs and store their results."""
         self.notice(workers)
         self.presence.claim([])
-        # One worker compiles the kernels of the agents, and the others read them from the cache. Those of users' own
-        # agents are compiled in the first run.
+        # One worker compiles the kernels of the agents, and the others read them from the cache. The kernels
+        # of users' own agents are compiled in the first run.
         agents = [self.design.cells[cell].agent for cell in self.pending]
         names = dict.fromkeys(agent.agent for agent in agents if not agent.code)
         workers.well = time.monotonic()
@@ -317,7 +317,7 @@ class Session:
                 future.cancel()
 
     def hand_out(self, workers: Workers) -> None:
-        """Keep the workers busy."""
+        """Submit batches until the workers are busy."""
         if workers.remote:
             self.repeat_overdue()
         going = sum(math.isfinite(self.since[future]) for future in self.in_flight)
@@ -336,7 +336,7 @@ class Session:
         taken, missing = self.presence.claim([job.key for job in jobs], making, workers), []
         self.report.others = self.presence.others
         for job in jobs:
-            if job.key in self.settled:  # it was handed out again because it was overdue
+            if job.key in self.settled:  # an overdue run that was handed out twice
                 continue
             if self.store.has(job.key):
                 self.report.elsewhere += 1
@@ -347,7 +347,7 @@ class Session:
         return missing
 
     def batch_of(self, jobs: list[Job]) -> Batch:
-        """Return runs with what they need, for a worker."""
+        """Return a batch of runs with everything that a worker needs for them."""
         specs = [self.design.spec(self.design.cells[job.cell], job.run) for job in jobs]
         models, files = (spec.model_digest for spec in specs), set().union(*(spec.sources for spec in specs))
         limits = self.options.limits
@@ -355,7 +355,7 @@ class Session:
         return Batch(carry_out, specs, shared, limits)
 
     def submit(self, workers: Workers, jobs: list[Job], batch: Batch) -> bool:
-        """Hand out a batch; return whether that was possible. If not, its runs wait again."""
+        """Hand out a batch; if that is not possible, put its runs back and return False."""
         try:
             future = workers.submit(batch)
         except Exception as error:
@@ -379,7 +379,7 @@ class Session:
     def next_batch(self, workers: int) -> list[Job]:
         """Return the jobs to hand out next: first one of each cell, then several of the slowest cell at once.
 
-        A run that was tried before is handed out alone: if a batch kills its worker, the guilty run is unknown.
+        A run that was tried before is handed out alone: if a batch kills its worker, the cause could be any run in it.
         """
         going = {job.cell for jobs in self.in_flight.values() for job in jobs}
         fresh = [cell for cell in self.pending if cell not in self.ended and cell not in going]
@@ -404,7 +404,7 @@ class Session:
             self.pending.setdefault(job.cell, deque()).append(job)
 
     def take_in(self, future: Future[list[Any]]) -> None:
-        """Store the answers of a batch; runs that were lost on the way are handed out again."""
+        """Store the results of a batch; runs that were lost with the connection are handed out again."""
         jobs = self.in_flight.pop(future)
         if not jobs:
             self.start = time.perf_counter()  # the kernels are compiled
@@ -430,7 +430,7 @@ class Session:
                 self.put_back([job])
             elif job.key not in self.settled:  # otherwise it was handed out twice
                 ended.append((job, result))
-        # The disk synchronises several files in the time of one.
+        # Synchronising several files with the disk takes as long as one.
         with ThreadPoolExecutor(WRITERS) as threads:
             errors = list((threads.map if len(ended) > 1 else map)(self.write, ended))
         for (job, result), error in zip(ended, errors, strict=True):
@@ -447,13 +447,13 @@ class Session:
                 self.fail(job, result.error)
 
     def fail(self, job: Job, error: str) -> None:
-        """Remember that a run has failed."""
+        """Add a failed run to the report."""
         cell = self.design.cells[job.cell]
         path = self.store.failure_path(job.key)
         self.report.failures.append(Failure(cell.world.label, cell.agent.label, job.run, error, path))
 
     def write(self, ended: tuple[Job, RunResult]) -> FileError | None:
-        """Store a run or its failure; return the reason if that is impossible."""
+        """Store a run or its failure; return the error if that fails."""
         job, result = ended
         try:
             if result.file is not None:
@@ -477,14 +477,14 @@ class Session:
             self.report.waiting = workers.waiting_for()
         except WorkerError as error:
             self.stop(error)
-            self.in_flight.clear()  # it does not come back
+            self.in_flight.clear()  # no answer will come
 
     def stop(self, error: Exception) -> None:
-        """Hand out nothing more, for a reason that is not the fault of a run."""
+        """Hand out no more runs, because of an error that no run caused."""
         reason = str(error) if isinstance(error, GoalwardError) else f"{type(error).__name__}: {error}"
         if isinstance(error, ImportError):
             reason += "; install the same goalward on every worker"
-        self.report.stopped = self.report.stopped or f"{reason}; what is stored is not run again"
+        self.report.stopped = self.report.stopped or f"{reason}; stored runs are kept and are not run again"
 
     def notice(self, workers: Workers) -> None:
         """Report progress."""
@@ -494,7 +494,7 @@ class Session:
             self.watch(self.report)
 
     def time_left(self, workers: int) -> float | None:
-        """Estimate how long the rest takes; None before the first run has ended."""
+        """Estimate the remaining time in seconds; None before the first run has ended."""
         if not self.ended:
             return None
         usual = sum(self.spent.values()) / self.ended.total()
@@ -507,19 +507,19 @@ class Session:
 
 @contextmanager
 def study_progress() -> Iterator[Watch]:
-    """Show the progress of a study as a bar; off a terminal, say how much there is to do."""
+    """Show the progress of a study as a bar; without a terminal, print only the number of runs to make."""
     with phase("loading the kernels, which are compiled the first time") as entry:
 
         def watch(report: Report) -> None:
             wanted = report.total - report.stored
             if not entry.total and not sys.stderr.isatty() and not in_notebook():
-                stored = f", {report.stored:,} are stored already" if report.stored else ""
+                stored = f", {report.stored:,} already stored" if report.stored else ""
                 print(f"{plural(wanted, 'run')} to make{stored}", file=sys.stderr)
             entry.total, entry.unit = wanted, "runs"
             if report.ended or report.waiting:
                 entry.text = "making runs"
             entry.advance(report.ended)
-            entry.seconds_left = report.seconds_left  # an estimate that knows that long runs come first
+            entry.seconds_left = report.seconds_left  # this estimate knows that long runs come first
             entry.parts = lambda: [*[f"{report.workers:,} workers"] * (report.workers > 1), *report.notes]
 
         yield watch

@@ -45,19 +45,19 @@ from goalward.user_code import without_digests
 from goalward.worlds.base import RULES
 
 PRIOR = "prior"
-"""What `draw` is if the world of each run is drawn from a prior."""
-PLAIN = "be a finite number, a text, true or false, a list or a table"
+"""The value of `draw` if the world of each run is drawn from a prior."""
+PLAIN = "be a finite number, a string, true or false, a list or a table"
 Place = Sequence[str | int]
-"""Where something stands in a document: keys, and indices from 0 for entries of lists."""
+"""The path to a value in a document: keys, and for entries of lists indices from 0."""
 
 
 def canonical(value: object) -> str:
-    """Return plain data as text in the canonical form that keys are computed from."""
+    """Return plain data as canonical JSON, from which keys are computed."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def check_plain(value: object) -> object:
-    """Raise an error for values that cannot be part of a key: TOML also has dates, times, infinity and NaN."""
+    """Raise an error for values that cannot be part of a key, such as TOML's dates, times, infinity and NaN."""
     entries = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     for entry in entries:
         check_plain(entry)
@@ -70,7 +70,7 @@ def check_plain(value: object) -> object:
 def check_name(name: str) -> str:
     """Raise an error for a name that cannot be part of a path."""
     if not re.fullmatch("[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name):
-        made_of = "letters, digits, '.', '_' and '-', for it names a folder"
+        made_of = "letters, digits, '.', '_' and '-', because it names a folder"
         raise PydanticCustomError("name", f"Input should be made of {made_of}")
     return name
 
@@ -90,27 +90,27 @@ class Section(BaseModel):
 
 
 class WorldSpec(Section):
-    """A world, or several that differ in a setting."""
+    """A world, or several worlds that differ in swept settings."""
 
     world: str
     """An id of the registry, a Gymnasium id, ``file.py:function``, a model file or a map."""
     label: Label = ""
-    """Its name in tables and figures; by default its id without the version. ``{rows}`` stands for a swept setting."""
+    """The name in tables and figures; by default the id without the version. ``{rows}`` stands for a swept setting."""
     settings: dict[str, Plain] = {}
     """Settings that differ from the world's defaults."""
     sweep: Sweep = {}
     """Settings with several values: one world for each combination."""
     draw: str | None = None
-    """Give each run a world of its own. The name of a seed setting: it is drawn for every run. Or "prior": the
-    transitions are drawn from a prior; the states, actions, costs and start are those of the world."""
+    """Draw a world for each run. With the name of a seed setting, this seed is drawn. With "prior", the transitions
+    are drawn from a prior, and the states, actions, costs and start are those of the world."""
     prior: Plain = None
-    """With ``draw = "prior"``: the prior, as in the settings of an agent; by default that of each agent."""
+    """With ``draw = "prior"``: the prior, as in the settings of an agent; by default each agent's own prior."""
     group: str = ""
-    """The group of worlds it belongs to, in tables over several worlds."""
+    """The group of the world in tables over several worlds."""
     give_up_cost: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] | None = None
     """Let agents give up and start again at this cost; worlds with dead ends need it."""
     goal: Rule | None = None
-    """Which steps of an environment reach the goal: "terminated", or the least reward."""
+    """Which steps of an environment reach the goal: "terminated", or the least reward of such a step."""
     cost: Rule | None = None
     """What a step of an environment costs: "penalty", "reward", or a number."""
     swept: dict[str, Plain] = {}
@@ -128,21 +128,21 @@ class WorldSpec(Section):
 
     @cached_property
     def seed_name(self) -> str:
-        """The name from which the seeds of its runs are derived; editing a user's file does not change it."""
+        """The name from which the seeds of the runs are derived; edits of a user's file do not change the name."""
         return without_digests(canonical(self.identity))
 
 
 class AgentSpec(Section):
-    """An algorithm, or several that differ in a setting."""
+    """An agent, or several agents that differ in swept settings."""
 
     agent: str
     """A name of the registry, or ``file.py:Class``."""
     label: Label = ""
-    """Its name in tables and figures; by default the name of the algorithm. ``{scale}`` stands for a swept setting."""
+    """The name in tables and figures; by default that of the algorithm. ``{scale}`` stands for a swept setting."""
     settings: dict[str, Plain] = {}
     """Settings that differ from the algorithm's defaults. Quantities that it must know are read off the true world."""
     sweep: Sweep = {}
-    """Settings with several values, also inside others, ``"prior.concentration"``: one agent for each combination."""
+    """Settings with several values, such as ``"prior.concentration"``: one agent for each combination."""
     worlds: Annotated[list[str], Field(min_length=1)] | None = None
     """The labels of the worlds in which it learns; by default all."""
     swept: dict[str, Plain] = {}
@@ -157,22 +157,22 @@ class AgentSpec(Section):
 
 
 class Stored(Section):
-    """What a results folder adds to a study."""
+    """Facts about the runs of a study that a results folder stores with it."""
 
     results: int
     """The version of the results."""
     last_run: str
     """When the study was run last."""
     first_run: str = ""
-    """When it was run first."""
+    """When the study was run first."""
     host: str = ""
-    """The machine that handed out the runs last."""
+    """The machine on which the study was last run."""
     version: str = ""
-    """The version of goalward there."""
+    """The version of goalward on that machine."""
     commit: str = ""
     """The git commit of the study's folder, if it has one, with "-dirty" if files there were changed."""
     tags: list[str] = []
-    """What `goalward run --tag` has added."""
+    """The tags added by `goalward run --tag`."""
 
 
 class StudySpec(Section):
@@ -189,7 +189,7 @@ class StudySpec(Section):
     episodes: Positive = 10_000
     """Episodes of each run."""
     max_steps: Positive | None = None
-    """End a run after this many steps; by default never. All results mark such runs."""
+    """Cut runs off after this many steps; by default never. Results mark runs that were cut off."""
     worlds: Annotated[list[WorldSpec], Field(min_length=1)]
     """The worlds."""
     agents: Annotated[list[AgentSpec], Field(min_length=1)]
@@ -200,9 +200,9 @@ class StudySpec(Section):
 
 @dataclass(frozen=True)
 class Source:
-    """Where a study was read from: errors name a place in it, and paths are relative to its folder.
+    """The source of a study: errors name a place in the source, and paths are relative to its `folder`.
 
-    `text` is its TOML. A study from a dict has none; then errors name keys instead of lines.
+    `text` is the TOML text. A study from a dict has no text, so errors name keys instead of lines.
     """
 
     name: str
@@ -210,7 +210,7 @@ class Source:
     text: str | None = None
 
     def error(self, place: Place, message: str) -> GoalwardError:
-        """Return an error at a place of the study."""
+        """Return an error that names a place in the study."""
         if self.text is not None:
             return FileError(f"{self.name}, line {line_of(self.text, place)}: {message}")
         keys = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
@@ -218,7 +218,7 @@ class Source:
 
     @contextlib.contextmanager
     def located(self, place: Place) -> Iterator[None]:
-        """Give errors inside the block the place in the study that caused them."""
+        """Add the place in the study that caused an error to the errors raised inside the block."""
         try:
             yield
         except GoalwardError as error:
@@ -228,8 +228,8 @@ class Source:
 def line_of(text: str, place: Place) -> int:
     r"""Return the line, counted from 1, of the longest prefix of `place` found in a TOML text; 1 if there is none.
 
-    `tomllib` gives values without lines. But it reads the first lines of a text alone, if they are continued to the end
-    of a statement, and a key stands on the first line with which these have it.
+    `tomllib` returns values without lines. But it can parse the first n lines of a text, extended to the end of a
+    statement. The line of a key is the smallest n for which the parsed part contains the key.
 
     >>> line_of("runs = 3\n[[worlds]]\nid = 'a'\n[[worlds]]\nid = 'b'", ("worlds", 1, "id"))
     5
@@ -272,7 +272,7 @@ def validated(document: Mapping[str, Any], source: Source) -> StudySpec:
         return StudySpec.model_validate(document)
     except ValidationError as error:
         details = error.errors(include_url=False)
-        # A misspelt key is both unknown and missing; the misspelling is what helps.
+        # A misspelt key is both unknown and missing; the error should name the misspelling.
         first = next((detail for detail in details if detail["type"] == "extra_forbidden"), details[0])
         raise source.error(first["loc"], explained(first)) from None
 
@@ -285,7 +285,7 @@ def explained(mistake: ErrorDetails) -> str:
         section = sections.get(place[0], StudySpec) if len(place) > 1 else StudySpec
         allowed = [field for field in section.model_fields if field not in ("swept", "code", "stored")]
         text = str(UnknownNameError("key", name, allowed))
-        own = f"; settings of its own go into settings = {{ {name} = ... }}"
+        own = f"; for a setting of the world or agent, write settings = {{ {name} = ... }}"
         return text if section is StudySpec or "did you mean" in text else text + own
     if kind == "missing":
         example = {"worlds": "[[worlds]]", "agents": "[[agents]]"}.get(name, f'{name} = "..."')

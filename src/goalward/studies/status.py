@@ -1,6 +1,6 @@
 """Which runs of a study are stored, which failed, and which files are damaged or belong to no study.
 
-Looking changes nothing.
+Checking changes no file.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ class Status:
 
     design: Design
     rows: list[dict[str, Any]]
-    """A row for each cell: how many runs are stored, how many of them cut off, and the numbers of the other runs."""
+    """A row for each cell: how many runs are stored, how many were cut off, which failed, which are missing."""
     stored: int
     planned: int
     failures: list[Failure]
     damaged: list[tuple[Path, str]]
-    """The files that cannot be used as the run of their name, with reasons."""
+    """The files that do not hold the run they are named after, with reasons."""
     read: bool = True
-    """Whether every file was read; otherwise names and sizes were looked at, and it is not known what was cut off."""
+    """Whether every file was read; otherwise only names and sizes were checked, and no run shows as cut off."""
 
     @property
     def sound(self) -> bool:
@@ -75,7 +75,7 @@ def check_study(store: Store, design: Design, *, read: bool = True) -> Status:
 
 
 def unused_files(store: Store) -> dict[str, list[Path]]:
-    """Return the files that no stored design names: runs, failures and attachments.
+    """Return the run, failure and attachment files that no stored design needs.
 
     Raises FileError if a design cannot be read, because it might refer to any of the runs.
     """

@@ -4,15 +4,15 @@
 
     results/
       goalward-results.json         the version of this layout
-      studies/NAME/DIGEST.toml      each study that was run here, complete: goalward run takes it
+      studies/NAME/DIGEST.toml      each study that was run here, with all defaults; goalward run accepts it
       runs/ab/ab12...parquet        one file for each run, named by its key (see `run_file` and `run_spec`)
       attachments/                  models and Python files that runs need, named by their SHA-256
-      failed/ab12...json            what went wrong in runs that failed
-      damaged/                      files that cannot be used as the run of their name, set aside
-      active/                       which runs are being made, one file for each process that makes some
+      failed/ab12...json            the errors of runs that failed
+      damaged/                      damaged run files that were set aside
+      active/                       one file for each process that is making runs, with the keys of these runs
 
-Every file is written under another name and renamed into place, so a file that is there is whole, even after a kill.
-Two processes that write the same run write the same data; the last file stays. Reading executes nothing and follows no
+Every file is written under a temporary name and then renamed, so it is always complete, even after a kill. Two
+processes that write the same run write the same data; the last file stays. Reading executes no code and follows no
 symbolic link.
 """
 
@@ -41,7 +41,7 @@ MARKER = "goalward-results.json"
 SUBFOLDERS = ("studies", "runs", "attachments", "failed", "damaged", "active")
 LAST_RUN = re.compile(r'^last_run = "(.*)"$', re.MULTILINE)
 MOST_NAMED = 5
-STALE_SECONDS = 3600.0  # no process still writes a temporary file as old as this
+STALE_SECONDS = 3600.0  # older temporary files were left by processes that were killed
 
 
 class NoRun(NamedTuple):
@@ -72,7 +72,7 @@ class Store:
     def __init__(self, folder: Path):
         self.folder = folder
         self.known_designs: dict[str, Design] = {}
-        """The designs that were read, by their text: their keys are computed once."""
+        """The designs that were read, by the text of the study, so that their keys are computed only once."""
 
     @classmethod
     def open(cls, folder: str | Path, *, create: bool = False) -> Store:
@@ -90,7 +90,7 @@ class Store:
             ) from None
         if version != LAYOUT_VERSION:
             raise FileError(
-                f"{folder}: results of layout version {version}; this goalward reads version {LAYOUT_VERSION}."
+                f"{folder}: the results have layout version {version}; this goalward reads version {LAYOUT_VERSION}."
                 " Use the goalward that wrote them, or choose another folder"
             )
         folders = [store.folder / name for name in SUBFOLDERS]
@@ -107,7 +107,7 @@ class Store:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             strangers = [entry.name for entry in self.folder.iterdir() if not entry.name.endswith(files.TEMPORARY)]
-            # A folder without its marker: it was being removed while a study still wrote to it.
+            # Subfolders without a marker: the folder was removed while a study was writing to it.
             strangers = [name for name in strangers if name not in SUBFOLDERS]
         except OSError as error:
             raise FileError(f"{self.folder}: {error.strerror or error}; choose a folder that can be written") from None
@@ -143,7 +143,7 @@ class Store:
         return Path(self.file(key))
 
     def file(self, key: str) -> str:
-        """Return `path` as a text, which is faster to build."""
+        """Return `path` as a string, which is faster to build."""
         return f"{self.folder}/runs/{key[:2]}/{key}.parquet"
 
     def has(self, key: str) -> bool:
@@ -151,7 +151,7 @@ class Store:
         return os.path.lexists(self.file(key))
 
     def sizes(self) -> dict[str, int]:
-        """Return the keys of all stored runs and the sizes of their files, without opening one."""
+        """Return the keys of all stored runs and the sizes of their files, without opening a file."""
         sizes: dict[str, int] = {}
         for part in listed(self.folder / "runs"):
             for entry in listed(Path(part.path)):
@@ -161,15 +161,15 @@ class Store:
         return sizes
 
     def add(self, key: str, content: bytes) -> None:
-        """Store a run, and forget that it failed before."""
+        """Store a run, and delete the record of an earlier failure."""
         self.write(self.path(key), content)
         with contextlib.suppress(FileNotFoundError):
             os.unlink(self.failure_path(key))
 
     def find(self, key: str) -> StoredRun | NoRun:
-        """Return a stored run, or why there is none. All readers ask here, so every verb gives the same answer.
+        """Return a stored run, or why there is none. All readers use this method, so all commands agree.
 
-        A file counts only if its checksum, its format, its content and its name agree.
+        A file is accepted only if its checksum, format and content are valid and its name is the key of the run.
         """
         try:
             stored = decode(files.read_bytes(self.file(key), follow=False))
@@ -202,7 +202,7 @@ class Store:
         return states
 
     def set_aside(self, key: str, reason: str) -> Path:
-        """Move a damaged file to ``damaged/`` and return where it is now; its run is missing from then on."""
+        """Move a damaged file to ``damaged/`` and return its new path; its run then counts as missing."""
         aside = self.folder / "damaged" / f"{key}-{time.time_ns()}.parquet"
         try:
             aside.parent.mkdir(exist_ok=True)
@@ -223,25 +223,25 @@ class Store:
         self.write(self.failure_path(key), json.dumps(failure, indent=1).encode())
 
     def failure(self, key: str) -> dict[str, Any] | None:
-        """Return what went wrong in a run, if it failed."""
+        """Return the record of a run that failed; None if it did not fail."""
         path = self.failure_path(key)
         if not os.path.lexists(path):
             return None
         try:
             failure = self.read_json(path)
         except FileError as error:
-            return {"error": f"its record cannot be read ({error})"}
-        return failure if isinstance(failure, dict) else {"error": "its record is damaged"}
+            return {"error": f"the record of the failure cannot be read ({error})"}
+        return failure if isinstance(failure, dict) else {"error": "the record is damaged"}
 
     # Studies
 
     @property
     def attachments(self) -> Attachments:
-        """The models and Python files that the runs here need, read and verified when they are asked for."""
+        """The models and Python files that the runs here need; each file is read and verified on first use."""
         return Attachments(folder=self.folder / "attachments")
 
     def save_study(self, reference: str, text: str, attachments: Attachments) -> None:
-        """Store a study and the files that its runs need; other designs of the same name stay."""
+        """Store a study and the files that its runs need; other designs of the study are kept."""
         for name, content in attachments.missing_in(self.attachments):
             self.write(self.folder / "attachments" / name, content)
         self.write(self.study_path(reference), text.encode())
@@ -266,7 +266,7 @@ class Store:
         return sorted({path.parent.name for path in self.folder.glob("studies/*/*.toml")})
 
     def designs(self, name: str) -> list[str]:
-        """Return the designs of a study as ``NAME/DIGEST``, the one that was run last at the end."""
+        """Return the designs of a study as ``NAME/DIGEST``, in the order in which they were last run."""
 
         def last_run(reference: str) -> str:
             try:
@@ -283,9 +283,9 @@ class Store:
         return [self.read_design(reference) for name in self.studies() for reference in self.designs(name)]
 
     def design(self, study: str | None = None) -> Design:
-        """Return a design: the one of ``NAME/DIGEST`` (a prefix of the digest is enough), or the last run of ``NAME``.
+        """Return a design: ``NAME/DIGEST`` (a prefix of the digest is enough), or the design of ``NAME`` run last.
 
-        Without a name, the study is the only one of the folder.
+        Without a name, the folder must hold exactly one study.
         """
         known = self.studies()
         if study is None:
@@ -321,13 +321,13 @@ class Store:
         return design
 
     def choice(self, study: str | None = None) -> str:
-        """Return a sentence about which design `design` has chosen; empty if there was no choice."""
+        """Return a note that names the design that `design` chooses; empty if the study has only one."""
         name = study or "".join(self.studies()[:1])
         *others, last = [""] if "/" in name else self.designs(name) or [""]
         if not others:
             return ""
         before = ", ".join(f"--study {reference}" for reference in others[: -MOST_NAMED - 1 : -1])
-        return f"{name} was run with {len(others) + 1} designs; this is the last one, {last}. Others: {before}"
+        return f"{name} was run with {len(others) + 1} designs; this is the latest, {last}. Others: {before}"
 
 
 def listed(folder: Path) -> list[os.DirEntry[str]]:

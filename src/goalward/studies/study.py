@@ -42,32 +42,32 @@ from goalward.user_code import attached_path, blaming, digests_in, is_reference,
 from goalward.worlds.base import is_foreign, read_map
 
 GIT_SECONDS = 5.0  # how long git may take
-UNSEEN = "# Python files are not executed here; of what they define, only settings that the study gives are shown.\n"
+UNSEEN = "# Python files are not executed here; worlds and agents from them show only the settings of the study.\n"
 
 
 class Study:
     """Which agents learn in which worlds, how often and for how long.
 
-    `Study.load` reads one from a TOML file, `Study.from_dict` from plain data; `goalward.run` carries it out. Every
-    name is looked up and every default filled in; mistakes are named with their place.
+    `Study.load` reads a study from a TOML file, and `Study.from_dict` from plain data; `goalward.run` runs it. Every
+    name is looked up and every default filled in; errors name the place of the mistake in the study.
 
     Attributes
     ----------
     spec
-        What the study says.
+        The study as its author wrote it.
     source
-        Where it was read from.
+        The file or dict from which the study was read.
     complete
         The study with every default and one entry for each combination of a sweep, as a results folder stores it.
     design
-        The runs it means.
+        The runs of the study.
     attachments, names
-        The models and Python files that its runs need, and what the author calls them.
+        The models and Python files that the runs need, and the author's names for them.
     places
-        Where the worlds stand in the study, by their label, and the agents, by the world's and their own.
+        The place of each world in the study, by its label, and of each agent, by the labels of the world and the agent.
     execute
-        Whether users' files are executed. Without it, what they define has the settings that the study gives; such a
-        study can be looked at, not run.
+        Whether users' files are executed. If not, worlds and agents from these files have only the settings given in
+        the study, and the study can be shown but not run.
     """
 
     def __init__(self, spec: StudySpec, source: Source, *, execute: bool = True):
@@ -76,7 +76,7 @@ class Study:
         self.names: dict[str, str] = {}
         self.places: dict[tuple[str, ...], Place] = {}
         self.families: dict[str, list[WorldSpec]] = {}
-        """The worlds by label, and by the label that several of a sweep have in common."""
+        """The worlds by their own label, and by the label that all worlds of a sweep share."""
         all_worlds = [world for number, entry in enumerate(spec.worlds) for world in self.find_worlds(number, entry)]
         all_agents = [
             agent for number, entry in enumerate(spec.agents) for agent in self.find_agents(number, entry, all_worlds)
@@ -99,20 +99,20 @@ class Study:
     def from_dict(cls, document: Mapping[str, Any], folder: str | Path = ".") -> Study:
         """Return the study of a `document`, a mapping with the keys of a TOML file; paths are relative to `folder`."""
         if not isinstance(document, Mapping):
-            raise SettingError(f"a study must be a dict with the keys of its TOML file; this is {document!r}")
+            raise SettingError(f"a study must be a dict with the keys of a study file, not {document!r}")
         spec = validated(copy.deepcopy(dict(document)), Source("", Path(folder)))
         return cls(spec, Source(f"study {spec.name}", Path(folder)))
 
     def replace(self, **changes: Any) -> Study:
         """Return the study with `changes` of its top-level keys: ``study.replace(runs=3, episodes=100)``."""
         spec = validated(self.spec.model_dump(exclude_unset=True) | changes, Source("", self.source.folder))
-        # Without the text, because its lines no longer say what the study is.
+        # Without the text, because its lines no longer match the study.
         return Study(spec, Source(self.source.name, self.source.folder))
 
     # Completion
 
     def find_worlds(self, number: int, entry: WorldSpec) -> Iterator[WorldSpec]:
-        """Return the worlds of an entry."""
+        """Return the worlds of an entry, one for each combination of its sweep."""
         source, place = self.source, ("worlds", number)
         with source.located((*place, "world")):
             reference = self.attached(entry.world)
@@ -143,7 +143,7 @@ class Study:
             yield world
 
     def attached(self, value: Any) -> Any:
-        """Return a name, or the settings of an agent, in which user files are named by their attachments."""
+        """Replace references to user files, in a name or in settings, by the names of their attachments."""
         if isinstance(value, dict):
             return {name: self.attached(entry) for name, entry in value.items()}
         if not is_reference(value):
@@ -167,13 +167,13 @@ class Study:
             return attached, {}
         if is_file(name):
             if "text" in settings:
-                raise SettingError(f"{name} is the map; text cannot be set as well")
+                raise SettingError(f"the map comes from {name}; leave out the setting text")
             name, settings = "grid-map", {"text": read_map(folder / name)} | settings
         world, complete = complete_world(name, settings)
         return world, {setting: value for setting, value in complete.items() if setting != entry.draw}
 
     def find_agents(self, number: int, entry: AgentSpec, all_worlds: list[WorldSpec]) -> Iterator[AgentSpec]:
-        """Return the agents of an entry."""
+        """Return the agents of an entry, one for each combination of its sweep."""
         source, place = self.source, ("agents", number)
         with source.located((*place, "agent")):
             name = self.attached(entry.agent)
@@ -199,8 +199,8 @@ class Study:
                     message = f"two agents are called {label!r} in {world.label}; give one of them another label"
                     raise source.error(place, message)
                 if world.draw == PRIOR and world.prior is None and "prior" not in complete:
-                    message = f"{world.label} is drawn from a prior, and {label} has none; add one to the world or here"
-                    raise source.error((*place, "settings"), f"{message}: prior = 'dirichlet'")
+                    message = f"{world.label} is drawn from a prior, but {label} has none"
+                    raise source.error((*place, "settings"), f"{message}; add prior = 'dirichlet' to one of them")
                 self.places[world.label, label] = place
             changes = {"agent": name, "label": label, "settings": complete, "swept": entry.swept | swept, "code": code}
             labels = [world.label for world in chosen] if entry.worlds else None
@@ -215,7 +215,7 @@ class Study:
                 self.check_cell(cell, self.source)
 
     def refusals(self) -> dict[tuple[str, str], str]:
-        """Return why agents refuse worlds, by the labels of the world and the agent."""
+        """Return the reasons why agents refuse worlds, by the labels of the world and the agent."""
         refused: dict[tuple[str, str], str] = {}
         for cell in self.design.cells:
             try:
@@ -233,7 +233,7 @@ class Study:
         run = self.design.spec(cell, 0)
         with located(cell.world.label):
             world = make_world(run.world, self.attachments)
-        # What an agent prints must not get between the lines of a document on standard output.
+        # The output of an agent must not end up in a document on standard output.
         file = self.attachments.files.get(run.agent["name"].partition(".")[0])
         blamed = blaming("the agent", file.path if file else "")
         labels = cell.world.label, cell.agent.label
@@ -253,7 +253,7 @@ class Study:
         return self.stored_text()
 
     def stored_text(self, before: Stored | None = None, tags: Collection[str] = ()) -> str:
-        """Return `text` with the facts about this run; `before` are the facts that the folder has."""
+        """Return `text` with facts about when and where the study is run; `before` has the facts stored so far."""
         now = datetime.now(UTC).isoformat()
         stored = {
             "results": RESULTS_VERSION,
@@ -286,13 +286,13 @@ class Study:
 
 
 def is_file(name: str) -> bool:
-    """Return whether the name of a world means a model or a map in a file."""
+    """Return whether the name of a world is the path of a model or a map."""
     return not is_foreign(name) and (bool(Path(name).suffix) or Path(name).name != name)
 
 
 def git_commit(folder: Path) -> str:
-    """Return the commit of a folder under git, with "-dirty" if something in it has changed; otherwise nothing."""
-    options = ["-C", str(folder), "-c", "core.fsmonitor=false"]  # which would run a program that the folder names
+    """Return the git commit of a folder, with "-dirty" if files have changed; empty if there is no commit."""
+    options = ["-C", str(folder), "-c", "core.fsmonitor=false"]  # the folder could name any program there
     command = ["git", *options, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, timeout=GIT_SECONDS)  # noqa: S603

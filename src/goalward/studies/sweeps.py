@@ -18,10 +18,10 @@ FIELD = re.compile(r"\{([\w.]+)\}")  # a swept setting in a label
 def combinations(
     source: Source, place: Place, entry: WorldSpec | AgentSpec
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Return the settings of an entry for each combination of its sweep, and those of them that are swept."""
+    """Return, for each combination of a sweep, all settings of the entry and the swept settings alone."""
     number = math.prod(len(values) for values in entry.sweep.values())
     if number > MOST_COMBINATIONS:
-        message = f"the sweep has {number:,} combinations; a sweep can have {MOST_COMBINATIONS:,}: split it"
+        message = f"the sweep has {number:,} combinations, and at most {MOST_COMBINATIONS:,} are allowed; split it"
         raise source.error((*place, "sweep"), message)
     for values in itertools.product(*entry.sweep.values()):
         swept = dict(zip(entry.sweep, values, strict=True))
@@ -41,7 +41,7 @@ def with_setting(settings: Mapping[str, Any], name: str, value: Any, whole: str 
     outer, dot, inner = name.partition(".")
     before, whole = settings.get(outer), whole or name
     if dot and before is None:
-        raise SettingError(f"{whole} is swept, but no {outer} is set; add its kind to settings, such as dirichlet")
+        raise SettingError(f"{whole} is swept, but {outer} is not set; add {outer} = '...' to settings")
     if not dot and before is not None:
         raise SettingError(f"{whole} is both set and swept; keep one")
     if dot:
@@ -50,7 +50,7 @@ def with_setting(settings: Mapping[str, Any], name: str, value: Any, whole: str 
 
 
 def labelled(label: str, swept: Mapping[str, Any]) -> str:
-    """Return a label with the swept settings: in place of their names in braces, otherwise appended.
+    """Return a label with the swept settings: they replace their names in braces, or are appended.
 
     >>> labelled("psrl", {"prior.concentration": 0.01, "ties": "first"}), labelled("{rows} rows", {"rows": 3})
     ('psrl, concentration 0.01, ties first', '3 rows')
@@ -68,7 +68,7 @@ def labelled(label: str, swept: Mapping[str, Any]) -> str:
 
 
 def in_words(value: Any) -> str:
-    """Write a setting as people do: ``dirichlet concentration 0.1``."""
+    """Return a setting in words: ``dirichlet concentration 0.1``."""
     if isinstance(value, dict):
         return " ".join(
             in_words(entry) if name == "kind" else f"{name} {in_words(entry)}" for name, entry in value.items()

@@ -1,8 +1,8 @@
 """What a worker does: carry out runs and return their files.
 
 A worker gets plain data and returns bytes. So it needs no access to the results folder, and the same function serves
-this process, other processes and other machines. A run that fails returns its traceback instead of a file. Whatever
-else is raised is not the fault of a run.
+this process, other processes and other machines. A run that fails returns its traceback instead of a file. So an
+exception that `carry_out` raises is not the fault of a run.
 """
 
 from __future__ import annotations
@@ -35,27 +35,27 @@ from goalward.worlds.base import is_foreign
 
 Identity = tuple[str, int, str]
 
-# The worlds and agents of the last cells. Runs of one cell come one after the other, building a large world takes
-# longer than learning in it, and learning changes neither. But an environment may carry something from run to run, so
-# every run has its own.
+# The worlds and agents of the last cells. Consecutive runs of a cell reuse them, because building a large world takes
+# longer than learning in it, and learning changes neither the world nor the agent. Environments from outside goalward
+# may keep state between runs, so each run builds its own.
 _built: dict[str, tuple[Any, Learner]] = {}
-_facts: dict[str, dict[str, Any]] = {}  # about the worlds, by their digests
+_facts: dict[str, dict[str, Any]] = {}  # facts about worlds, by their digests
 _warm: set[str] = set()
 _lock = threading.Lock()  # a worker of a cluster may carry out several runs at once, in threads
 MOST_BUILT = 4
 MOST_FACTS = 1_000
-MOST_STATES = 10_000  # of larger worlds, computing B*, T* and D takes longer than many runs
+MOST_STATES = 10_000  # for larger worlds, computing B*, T* and D takes longer than many runs
 
 
 def carry_out(spec: RunSpec, expected: Identity, attachments: Attachments, timed: bool = False) -> RunResult:
-    """Carry out a run; raise WorkerError if this goalward is not the expected one.
+    """Carry out a run; raise WorkerError if the installed goalward is not the expected one.
 
-    If the run is `timed`, the kernels of its agent are loaded before its time counts.
+    If the run is `timed`, it has a time limit, and the kernels of its agent are loaded before the clock starts.
     """
     if identity() != expected:
         raise WorkerError(
-            f"a worker on {platform.node()} has {identity()}, this process {expected} (version, results, kernels);"
-            " install the same goalward everywhere"
+            f"a worker on {platform.node()} has goalward {identity()}, but the study needs {expected} (version,"
+            " results, kernels); install the same goalward on every worker"
         )
     agent = spec.agent
     if timed and "code" not in agent and agent["name"] not in _warm:
@@ -111,7 +111,7 @@ def facts_of(world: SSP) -> dict[str, Any]:
     if world.digest not in _facts:
         facts = {"digest": world.digest, "states": world.states, "actions": world.actions}
         if world.states <= MOST_STATES:
-            with contextlib.suppress(GoalwardError):  # a value cannot be proved; the run is stored all the same
+            with contextlib.suppress(GoalwardError):  # the values cannot be proved; the run is stored without them
                 hard = hardness(world)
                 facts |= {name: getattr(hard, name) for name in ("B_star", "T_star", "D", "c_min")}
         if len(_facts) >= MOST_FACTS:

@@ -3,7 +3,7 @@
 Compiled code can be stopped only by killing its process, so limits of time and memory need such a process.
 
 Linear algebra uses one thread wherever runs are made: there are as many workers as cores, and the number of threads
-decides the order of additions, hence the last bit of a result. A number of threads that the user has set is kept.
+decides the order of additions, hence the last bit of a result. A number of threads that the user sets has priority.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from goalward.errors import SettingError, WorkerError
 from goalward.settings import Positive, Size, check
 
 LOOK_SECONDS = 0.02  # how often to look at the time and the memory of a call that has limits
-LEAVE_SECONDS = 2.0  # how long a process may take to leave
+LEAVE_SECONDS = 2.0  # how long a process may take to exit
 LONGEST_OUTPUT = 4000
 READY = "ready"
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-# The OpenBLAS that comes with NumPy, and that of SciPy: a module that is linked to it, and the names of its functions.
+# For the OpenBLAS of NumPy and that of SciPy: a module that is linked to it, and the names of its functions.
 THREAD_FUNCTIONS = (
     ("numpy.linalg._umath_linalg", "scipy_openblas_{}_num_threads64_"),
     ("scipy.linalg._fblas", "scipy_openblas_{}_num_threads"),
@@ -37,10 +37,10 @@ THREAD_FUNCTIONS = (
 
 
 class Limits(NamedTuple):
-    """What a run may use: seconds, and megabytes of its process. They are not part of its key.
+    """The limits of a run: its seconds, and the megabytes of its process. They are not part of the key of the run.
 
-    Python and goalward take about 250 MB of the memory. Starting the process and compiling goalward's kernels take none
-    of the time.
+    Python and goalward use about 250 MB of the memory. The time limit does not include the start of the process or the
+    compilation of goalward's kernels.
     """
 
     seconds: float | None = None
@@ -53,7 +53,7 @@ class Limits(NamedTuple):
         if self.memory is not None:
             check("the memory limit", self.memory, Size)
             if not Path("/proc/self/statm").exists():
-                raise SettingError("memory cannot be limited on this system, only on Linux; leave the limit out")
+                raise SettingError("memory can be limited only on Linux; leave out the memory limit")
         return self
 
 
@@ -68,10 +68,10 @@ class RunResult(NamedTuple):
     error: str = ""
     traceback: str = ""
     output: str = ""
-    """The end of what it printed, if it failed."""
+    """The end of the output, if the run failed."""
     host: str = platform.node()
     died: bool = False
-    """Whether its process died by itself, so that the fault may not be that of the run."""
+    """Whether the process died by itself, perhaps through no fault of the run."""
 
 
 class Batch(NamedTuple):
@@ -88,13 +88,13 @@ class Batch(NamedTuple):
 
 
 class Tee:
-    """Standard output and error of a worker: passes everything on, and keeps the end of a run's output."""
+    """The standard output and error of a worker: passes text on, and keeps the end of a run's output."""
 
     def __init__(self, stream: Any):
         self.stream, self.end = stream, ""
 
     def write(self, text: str) -> int:
-        """Print a text."""
+        """Pass a text on, and keep its end."""
         self.end = (self.end + text)[-LONGEST_OUTPUT:]
         return int(self.stream.write(text) or 0)
 
@@ -112,7 +112,7 @@ class Child:
         self.output, self.busy, self.ended = "", False, False
         self.process = context().Process(target=serve, args=(theirs,), daemon=True)
         own: Any = multiprocessing.current_process()
-        daemon = own._config.pop("daemon", None)  # a worker that Dask's nanny started is one, and may have no children
+        daemon = own._config.pop("daemon", None)  # a daemon, such as a worker of Dask's nanny, may not start processes
         try:
             self.process.start()
         finally:
@@ -122,7 +122,7 @@ class Child:
     def make(self, batch: Batch) -> Iterator[Any]:
         """Yield the answers, up to the first call that the process does not survive."""
         self.busy = True
-        with contextlib.suppress(OSError):  # it has died; `receive` says so
+        with contextlib.suppress(OSError):  # the process has died; `receive` reports it
             self.connection.send(batch._replace(limits=UNLIMITED))
         for _ in batch.tasks:
             self.output = ""
@@ -134,7 +134,7 @@ class Child:
         self.busy = False
 
     def receive(self, limits: Limits) -> Any:
-        """Wait for the next answer; return it, or why there is none. Raises what the call has raised."""
+        """Return the next answer, or a `RunResult` that says why there is none; raises the error of the call."""
         from multiprocessing.connection import wait
 
         start, limited = time.monotonic(), False
@@ -166,7 +166,7 @@ class Child:
                 return RunResult(seconds, error=reason, output=self.output, died=kind == "died")
 
     def megabytes(self) -> float:
-        """Return the memory that the process uses now."""
+        """Return the memory that the process uses now, in megabytes."""
         try:
             pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
         except (OSError, IndexError):
@@ -174,7 +174,7 @@ class Child:
         return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
     def end(self) -> None:
-        """Let the process end if it waits for a call, or kill it."""
+        """Ask an idle process to exit; kill a busy one."""
         if self.busy:
             self.process.kill()
         else:
@@ -182,7 +182,7 @@ class Child:
                 self.connection.send(None)
 
 
-_send: list[Callable[[tuple[str, Any]], None]] = []  # in a child: how to send a message to its parent
+_send: list[Callable[[tuple[str, Any]], None]] = []  # in a child: the function that sends a message to its parent
 
 
 def clock_starts() -> None:
@@ -192,7 +192,7 @@ def clock_starts() -> None:
 
 
 def serve(connection: Any) -> None:
-    """Make the calls that come through a connection; this is the child process."""
+    """Make the calls that arrive through a connection; this function runs in the child process."""
     import multiprocessing
     from multiprocessing.connection import wait
 
@@ -227,13 +227,13 @@ def serve(connection: Any) -> None:
 
 
 def context() -> Any:
-    """Return the context that starts processes: a fork server, which imports goalward once for all, if available.
+    """Return the context that starts processes: if available, a fork server, which imports goalward only once.
 
-    Not by fork: a forked copy of a process with threads can hang. The server ignores Ctrl-C by itself, but only once it
-    has imported what workers need; before, it would print a traceback. So it is started with SIGINT blocked. What it
-    forks inherits the mask, so a worker is safe as well until it is prepared.
+    This process is not forked itself, because a forked copy of a process with threads can hang. The server ignores
+    Ctrl-C only after its imports; during these it would print a traceback. So it starts with SIGINT blocked. Workers
+    inherit the mask from the server, so Ctrl-C does not stop them either until they are ready.
     """
-    import multiprocessing  # here, because the command line imports this module before it knows its verb
+    import multiprocessing  # here, because every command imports this module, and few start processes
 
     use_one_thread()
     if "forkserver" not in multiprocessing.get_all_start_methods():
@@ -260,7 +260,7 @@ def use_one_thread() -> None:
 def one_thread() -> Iterator[None]:
     """Limit libraries to one thread inside the block, although NumPy is already loaded.
 
-    This works with the OpenBLAS of the wheels of NumPy and SciPy; others read their variable when they are loaded.
+    This works with the OpenBLAS of the wheels of NumPy and SciPy; others read the variable only when they are loaded.
     """
     import ctypes
 

@@ -1,7 +1,7 @@
 """The workers that carry out runs: this process, processes of this machine, a Dask cluster, or any executor.
 
-`Workers` takes batches of calls and knows how many can be made at once. Everything that decides a run is sent with it,
-so all workers give the same bits.
+`Workers` accepts batches of calls and limits how many are submitted at once. Everything that decides a run is sent with
+the run, so all workers return the same bits.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ CHECK_SECONDS = 1.0  # how often to ask for the health of the workers
 CONNECT_SECONDS = 10.0  # how long to try to reach a Dask scheduler
 ANSWER_SECONDS = 5.0  # how long a scheduler may take to answer
 FETCH_SECONDS = 120.0  # how long the result of a batch may take to come from the worker that holds it
-EMPTY_SECONDS = 600.0  # how long to wait for workers, or for a scheduler, that have left
-FETCHERS = 8  # threads that get results from a cluster; one that is frozen holds one of them up
+EMPTY_SECONDS = 600.0  # how long to wait for lost workers or a lost scheduler
+FETCHERS = 8  # threads that get results from a cluster; a frozen worker blocks one of them
 EMPTY = "the cluster has no workers; start some"
 GONE = "the scheduler does not answer; start it again"
-MOST_STARTS = 3  # how often to start a process that ends before it takes a call
+MOST_STARTS = 3  # how often to try to start a process that ends before it accepts a call
 NEVER_STARTED = (
     "the worker processes ended as soon as they had started; in a script, call goalward.run below"
     ' if __name__ == "__main__":, or give workers=1. Out of memory? Try fewer workers'
@@ -37,12 +37,12 @@ NEVER_STARTED = (
 
 
 class Workers:
-    """The user's executor, which is not shut down: ``Workers(executor, size=8)``."""
+    """The workers of a user's executor, which stays open: ``Workers(executor, size=8)``."""
 
     well = 0.0
-    """When the workers were healthy last."""
+    """When the workers were last healthy, as `time.monotonic` counts."""
     remote = True
-    """Whether a worker may be frozen or cut off without anybody noticing."""
+    """Whether a worker can freeze or lose its connection unnoticed."""
 
     def __init__(self, executor: Executor, size: int | None = None):
         self.executor = executor
@@ -54,19 +54,19 @@ class Workers:
         return 2 * self.size
 
     def submit(self, batch: Batch) -> Future[list[Any]]:
-        """Submit calls; their answers, or a `RunResult` with an error, come in order.
+        """Submit a batch; the future has the answer to each call, a `RunResult` with an error if its process died.
 
-        Raises ConnectionError if no worker can be reached at the moment, WorkerError if none ever will.
+        Raises ConnectionError if no worker can be reached at the moment, WorkerError if the executor is unusable.
         """
         try:
             return self.executor.submit(make, batch)
         except BrokenExecutor:
             raise WorkerError(BROKEN) from None
         except RuntimeError as error:  # "cannot schedule new futures after shutdown"
-            raise WorkerError(f"the executor takes no more runs ({error}); open another one") from None
+            raise WorkerError(f"the executor accepts no more runs ({error}); open another one") from None
 
     def waiting_for(self) -> str:
-        """Return the current problem; raise WorkerError if it has lasted too long."""
+        """Return the current `problem`; raise WorkerError if there has been one for too long."""
         problem, now = self.problem(), time.monotonic()
         if not problem:
             self.well = now
@@ -75,7 +75,7 @@ class Workers:
         return problem
 
     def problem(self) -> str:
-        """Return why no run can be made at the moment; empty if some can."""
+        """Return why no run can be made at the moment; empty if runs can be made."""
         return ""
 
     def close(self) -> None:
@@ -83,7 +83,7 @@ class Workers:
 
 
 def open_workers(workers: int | Executor | None = None, dask: str | None = None) -> Workers:
-    """Return workers: by default one process for each core; with 1, this process; or those of an executor."""
+    """Return workers: `workers` processes (by default one per core; 1 is this process), an executor, or Dask."""
     if dask is not None:
         if workers is not None:
             raise SettingError("give the number of workers or a Dask cluster, not both")
@@ -100,7 +100,7 @@ def cores() -> int:
 
 
 class ThisProcess(Workers):
-    """Calls functions here, as soon as they are submitted."""
+    """The current process as the only worker; it makes each call as soon as it is submitted."""
 
     remote = False
     limit = 1  # so that a result is stored before the next call begins
@@ -111,7 +111,7 @@ class ThisProcess(Workers):
     def submit(self, batch: Batch) -> Future[list[Any]]:
         future: Future[list[Any]] = Future()
         try:
-            # What an agent prints must not get between the lines of a document on standard output.
+            # The output of an agent must not end up in a document on standard output.
             output = Tee(sys.stderr)
             with one_thread(), contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
                 future.set_result(make(batch))
@@ -121,7 +121,7 @@ class ThisProcess(Workers):
 
 
 class Processes(Workers):
-    """Worker processes on this machine, each with its own thread here: if one dies, its current call is known."""
+    """Worker processes on this machine. A thread for each process knows its current call, in case the process dies."""
 
     remote = False
 
@@ -135,7 +135,7 @@ class Processes(Workers):
         return self.threads.submit(self.make, batch)
 
     def make(self, batch: Batch) -> list[Any]:
-        """Return the answers to all calls, in order; if the process is killed, another process makes the rest."""
+        """Return the answers to all calls, in order; if the process dies, another one makes the remaining calls."""
         answers: list[Any] = []
         while len(answers) < len(batch.tasks):
             child: Child | None = getattr(self.local, "child", None)
@@ -146,7 +146,7 @@ class Processes(Workers):
         return answers
 
     def start(self) -> Child:
-        """Start a process; again, if it or the fork server is killed at that moment."""
+        """Start a process; try again if the process or the fork server is killed while it starts."""
         for _ in range(MOST_STARTS):
             with contextlib.suppress(ConnectionError, EOFError):  # the fork server was killed
                 with self.lock:
@@ -154,16 +154,16 @@ class Processes(Workers):
                         raise WorkerError("the workers are closed")
                     try:
                         child = Child()
-                    except RuntimeError:  # this process is a child itself, and imports a script that runs a study
+                    except RuntimeError:  # this process is itself a child, and imports a script that runs a study
                         raise SettingError(NEVER_STARTED) from None
                     self.started = [one for one in self.started if one.process.is_alive()] + [child]
                 if child.receive(UNLIMITED) == READY:
                     return child
-            time.sleep(0.2)  # a server that was killed takes a moment to be gone
+            time.sleep(0.2)  # a killed server takes a moment to disappear
         raise SettingError(NEVER_STARTED)
 
     def close(self) -> None:
-        """End the processes: idle ones properly, the others at once."""
+        """End the processes: ask idle ones to exit, and kill the others."""
         self.threads.shutdown(wait=False, cancel_futures=True)
         with self.lock:
             self.closed = True
@@ -173,7 +173,7 @@ class Processes(Workers):
             child.process.join(LEAVE_SECONDS)
 
 
-_limited = Processes(1)  # makes the calls that have limits, in the threads that ask
+_limited = Processes(1)  # makes the calls that have limits, one process for each calling thread
 
 
 def make(batch: Batch) -> list[Any]:
@@ -182,10 +182,10 @@ def make(batch: Batch) -> list[Any]:
 
 
 class Dask(Workers):
-    """The workers of a Dask cluster, which come and go; the scheduler replaces lost ones by itself.
+    """The workers of a Dask cluster. Workers may join and leave; the scheduler reassigns the calls of lost workers.
 
-    Dask's own executor loses calls when the connection drops. Here they are kept, and a call that is lost with the
-    connection, or with the scheduler, ends with a ConnectionError.
+    Dask's own executor loses calls when the connection drops. This class keeps track of them: a call that is lost with
+    the connection or the scheduler ends with a ConnectionError.
     """
 
     def __init__(self, address: str):
@@ -195,7 +195,7 @@ class Dask(Workers):
             self.library: Any = importlib.import_module("distributed")
         except ImportError:
             raise SettingError("Dask is not installed; pip install '.[dask]' in a checkout") from None
-        # They would print tracebacks when the scheduler is lost, which the runner reports in one line.
+        # These loggers would print tracebacks when the scheduler is lost; the runner reports the loss in one line.
         logs = ("distributed", *(f"distributed.{part}" for part in ("client", "core", "utils", "comm", "batched")))
         for name in (*logs, "tornado"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -232,7 +232,7 @@ class Dask(Workers):
         return answer
 
     def fetch(self, key: str) -> None:
-        """Get the answers to a batch of calls from the worker that has them."""
+        """Fetch the answers to a batch of calls from the worker that holds them."""
         call, answer, number = self.calls.pop(key, (None, None, 0))
         if call is None or answer is None or not answer.set_running_or_notify_cancel():
             return
@@ -240,21 +240,21 @@ class Dask(Workers):
             answer.set_result(call.result(timeout=FETCH_SECONDS))
         except BaseException as error:
             kind = type(error).__name__
-            if kind == "KilledWorker":  # Dask has tried it on several workers
+            if kind == "KilledWorker":  # Dask has tried the batch on several workers
                 reason = "the workers that made this run died; out of memory?"
                 answer.set_result([RunResult(error=reason, died=number > 1)] * number)
             else:
-                # A worker catches what a run raises, so these are lost on the way; the runs are handed out again.
+                # Workers catch the errors of runs. If the connection was lost, the runs are handed out again.
                 lost = isinstance(error, OSError | TimeoutError) or "Cancelled" in kind
                 answer.set_exception(ConnectionError(LOST) if lost else error)
 
     def problem(self) -> str:
-        """Ask the scheduler for its threads, connecting again if that is necessary; end calls that are lost."""
+        """Ask the scheduler for its number of threads, after connecting again if necessary; end lost calls."""
         try:
             if self.client.status == "closed":
                 self.connect(CHECK_SECONDS)
             number = sum(self.client.sync(self.client.scheduler.ncores, callback_timeout=ANSWER_SECONDS).values())
-        except Exception:  # of many kinds, while Dask tries to connect
+        except Exception:  # Dask raises many kinds of errors while it tries to connect
             return GONE
         for key, (call, *_) in list(self.calls.items()):
             if call.status in ("cancelled", "lost"):
