@@ -166,6 +166,15 @@ def test_labels_from_users_stay_text(visit, tmp_path):
     assert page.evaluate("document.documentElement.scrollWidth") <= 800
 
 
+@pytest.mark.parametrize("width", [390, 700, 1280])
+def test_no_chart_clips_the_names_of_agents(visit, tmp_path, width):
+    cells = [cell_results("one", label, 1.0 + place) for place, label in enumerate(["WWWWWW Q-LEARNING MMMMMM", LONG])]
+    page = visit(gw.report(study(*cells)).save(tmp_path / "p.html"), viewport={"width": width, "height": 900})
+    chart, *names = (page.locator(".chart, .curve-label").nth(place).bounding_box() for place in range(3))
+    assert all(chart["x"] <= box["x"] for box in names)
+    assert all(box["x"] + box["width"] <= chart["x"] + chart["width"] + 3 for box in names)  # 3: the rim of letters
+
+
 def test_stored_studies(visit, stored_folder, tmp_path):
     """A complete study; then one with a damaged, a failed and a missing run; then claims beside it."""
     folder = tmp_path / "results"

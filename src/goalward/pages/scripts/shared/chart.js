@@ -5,9 +5,9 @@ import { markerPath } from "./colours.js";
 
 const MARGIN = { left: 62, right: 22, top: 12, bottom: 40 };
 const MARKS = 5;
-const LETTER = 8;
 const MOST_LABELS = 8;
 const MOST_LABELS_ABOVE = 3;
+const pen = document.createElement("canvas").getContext("2d");
 let charts = 0;
 
 export class Chart {
@@ -65,10 +65,11 @@ export class Chart {
     this.log = axes === "log";
     // Names stand at the ends of the curves if they are few and differ: beside them, or above them where the chart is narrow.
     this.beside = this.width > 460;
-    const most = Math.floor((0.3 * this.width - 14) / LETTER);
-    this.names = series.map(({ label }) => (this.beside && label.length > most ? `${label.slice(0, most - 1)}…` : label));
+    pen.font = `600 13px ${getComputedStyle(document.body).fontFamily}`;
+    const most = this.beside ? 0.3 * this.width : this.width - MARGIN.left - MARGIN.right;
+    this.names = series.map(({ label }) => cutToWidth(label, most - 14));
     this.labelled = Boolean(this.content.labels) && new Set(this.names).size > 1 && new Set(this.names).size === series.length && series.length <= (this.beside ? MOST_LABELS : MOST_LABELS_ABOVE);
-    const room = this.labelled && this.beside ? LETTER * Math.max(...this.names.map((name) => name.length)) + 14 : MARGIN.right;
+    const room = this.labelled && this.beside ? Math.max(...this.names.map(textWidth)) + 14 : MARGIN.right;
     this.innerWidth = Math.max(this.width - MARGIN.left - room, 10);
     this.innerHeight = this.height - MARGIN.top - MARGIN.bottom;
     const usable = (value) => Number.isFinite(value) && (!this.log || value > 0);
@@ -200,7 +201,8 @@ export class Chart {
     ends.forEach((end, place) => { if (place) end.y = Math.max(end.y, ends[place - 1].y + 15); });
     const below = (ends.at(-1)?.y ?? 0) - (MARGIN.top + this.innerHeight);
     const place = this.beside ? { dx: 8, dy: 4 } : { dx: 4, dy: -8, "text-anchor": "end" };
-    return ends.map(({ name, fill, x, y }) => svg("text", { class: "curve-label", x, y: y - Math.max(below, 0), fill, ...place }, name));
+    const least = (name) => (this.beside ? 0 : MARGIN.left + textWidth(name));
+    return ends.map(({ name, fill, x, y }) => svg("text", { class: "curve-label", x: Math.max(x, least(name)), y: y - Math.max(below, 0), fill, ...place }, name));
   }
 
   markedPlaces(each) {
@@ -301,6 +303,16 @@ export function nearest(sorted, value) {
     else high = middle;
   }
   return low > 0 && value - sorted[low - 1] < sorted[low] - value ? low - 1 : low;
+}
+
+function textWidth(text) {
+  return pen.measureText(text).width;
+}
+
+function cutToWidth(text, most) {
+  let end = text.length;
+  while (end > 0 && textWidth(text.slice(0, end)) > most) end -= 1;
+  return end < text.length ? `${text.slice(0, end - 1)}…` : text;
 }
 
 function tickText(tick) {
