@@ -112,7 +112,7 @@ def test_another_prior(path: Path) -> None:
     path.write_text(HEADER + LOG)
     estimate = gw.learn_from(path, goal="work", prior=gw.Dirichlet(1.0))
     assert estimate.mean.row(0, 0)[1] == pytest.approx(np.array([1.0, 3.0, 1.0]) / 5.0)
-    with pytest.raises(SettingError, match="prior brings its own support; leave support out"):
+    with pytest.raises(SettingError, match="a prior has its own support; leave support out"):
         gw.learn_from(path, goal="work", prior=gw.Dirichlet(1.0), support="logged")
 
 
@@ -143,9 +143,9 @@ def test_columns_of_episodes_may_be_absent(path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("1,2,home,walk,5,work\n", "step in row 7 .*does not follow from the one in row 4"),
-        ("1,3,home,walk,5,work\n", "step in row 7 .*does not follow from the one in"),
-        ("3,0,home,bus,1,stop\n3,1,home,bus,1,stop\n", "row 8 .*does not follow from the one in"),
+        ("1,2,home,walk,5,work\n", "step in row 7 .*does not continue the step in row 4"),
+        ("1,3,home,walk,5,work\n", "step in row 7 .*does not continue the step in"),
+        ("3,0,home,bus,1,stop\n3,1,home,bus,1,stop\n", "row 8 .*does not continue the step in"),
         ("3,0,work,walk,1,home\n", "the step in row 7 .*starts in the goal, where every episode ends"),
         ("3,0,home,walk,-1,work\n", "the step in row 7 .*has cost -1; costs must be finite and not negative"),
         ("3,0,home,walk,inf,work\n", "the step in row 7 .*has cost inf"),

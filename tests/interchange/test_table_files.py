@@ -199,9 +199,9 @@ def test_tables_that_are_wrong(path: Path, text: str, message: str) -> None:
         ({}, r"no state is called goal; name it with goal=... \(states without transitions of their own: 'B'\)"),
         ({"goal": "b"}, "no state is called 'b'; there are: A, B, C, D|did you mean 'B'"),
         ({"goal": ["B", "E"]}, "no state is called 'E'"),
-        ({"goal": "B", "start": "AA"}, "'AA' is not a non-goal state of the table; it has 'A', 'C', 'D'"),
-        ({"goal": "B", "start": "B"}, "'B' is not a non-goal state of the table; it has 'A', 'C', 'D'"),
-        ({"goal": "B", "prior": 1.0}, "prior is for tables of counts; this one has probabilities"),
+        ({"goal": "B", "start": "AA"}, "'AA'; it must be a non-goal state of the table: 'A', 'C', 'D'"),
+        ({"goal": "B", "start": "B"}, "'B'; it must be a non-goal state of the table: 'A', 'C', 'D'"),
+        ({"goal": "B", "prior": 1.0}, "prior is for tables of counts; this table has probabilities"),
         ({"goal": "B", "cost": "time"}, r"cost cannot be chosen for a \.csv file"),
     ],
 )

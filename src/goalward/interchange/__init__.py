@@ -1,19 +1,19 @@
-"""Files of models: goalward's own, tables, logs, UMB, DRN and solutions, read as data and never executed.
+"""Reads and writes files: models in goalward's own formats, tables, UMB and DRN; logs; solutions. No file is executed.
 
-`read` and `write` find the format by the ending of a path:
+`read` and `write` choose the format by the file extension:
 
 ==================================  ============================================  =================================
-ending                              format                                        options of reading
+extension                           format                                        options of `read`
 ==================================  ============================================  =================================
-``.npz``, ``.json``                 goalward's own                                start
+``.npz``, ``.json``                 goalward's own formats                        start
 ``.csv``, ``.parquet``              tables of transitions                         goal, start, normalize, prior
 ``.umb``                            Unified Markov Binary: PRISM, Storm, Modest   goal, start, cost, normalize
 ``.drn``                            Storm's explicit models as text               goal, start, cost, normalize
 ==================================  ============================================  =================================
 
-The module of a format is imported when a file asks for it. An ``.npz`` file is an archive without pickle (see
-`goalward.archive`), for models of any size; a ``.json`` file holds the same fields without a checksum, for small models
-that people read. Whatever is wrong with a file ends in a `FileError` that names the file.
+The module of a format is imported when a file of the format is read or written. An ``.npz`` file is an archive without
+pickle (see `goalward.archive`), for models of any size. A ``.json`` file has the same fields without a checksum, for
+small models that people read. If a file is damaged or invalid, `read` raises a `FileError` that names the file.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Format(NamedTuple):
-    """A format: the module with its functions `read` and `write`, and the options of its reader."""
+    """A file format: the module with its functions `read` and `write`, and the options of `read`."""
 
     module: str | None
     options: tuple[str, ...]
@@ -62,7 +62,7 @@ LANGUAGES = (
 
 
 def find(path: Path, does: str) -> tuple[str, Format]:
-    """Return the ending of a path and its format."""
+    """Return the extension of a path and its format; raises FileError if there is no such format."""
     ending = path.suffix
     if ending not in FORMATS:
         *first, last = FORMATS
@@ -72,7 +72,7 @@ def find(path: Path, does: str) -> tuple[str, Format]:
 
 
 def read(path: Path, **options: Any) -> dict[str, Any]:
-    """Read what `SSP.from_rows` takes; options that are None or False count as not given."""
+    """Read a file and return the arguments of `SSP.from_rows`; options that are None or False are ignored."""
     ending, format = find(path, "loaded from")
     chosen = {name: value for name, value in options.items() if value is not None and value is not False}
     for name in chosen:
@@ -90,7 +90,7 @@ def read(path: Path, **options: Any) -> dict[str, Any]:
 
 
 def write(path: Path, ssp: SSP) -> None:
-    """Write a model in the format of a path's ending."""
+    """Write a model in the format of the file extension."""
     _, format = find(path, "saved as")
     if format.module is None:
         write_own(path, ssp)
@@ -99,7 +99,7 @@ def write(path: Path, ssp: SSP) -> None:
 
 
 def write_own(path: Path, ssp: SSP) -> None:
-    """Write an archive if the path ends in ``.npz``, otherwise JSON."""
+    """Write a model in goalward's own format: an archive if the extension is ``.npz``, otherwise JSON."""
     from goalward.ssp.model import FIELDS
 
     fields = {name: getattr(ssp, name) for name in FIELDS}

@@ -1,29 +1,29 @@
-"""Logged steps: read them from CSV or Parquet files or from memory, and learn from them.
+"""Reads logged steps from CSV or Parquet files or from memory, and learns from them.
 
 ============  =================================================================================
 column        meaning
 ============  =================================================================================
-episode       which episode the step belongs to; may be absent
-step          the number of the step in its episode, in any order; may be absent
-state         where the step started
-action        what was played
-cost          what was paid
-next_state    where the step led
+episode       the name or number of the episode; may be absent
+step          the number of the step in its episode; rows may have any order; may be absent
+state         the state in which the step started
+action        the action
+cost          the cost of the step
+next_state    the state to which the step led
 ============  =================================================================================
 
-Consecutive steps of one episode must fit: one starts where the one before ended, and nothing comes after the goal. The
-cost of a pair is the mean of what was paid. An action that was never played in a state is not available there. A state
-that was reached, but in which nothing was ever played, such as the last one of a truncated episode, cannot be used: its
-steps are refused, or left out on request.
+Each step of an episode must start in the state in which the previous step ended, and no step may follow the goal. The
+cost of a state–action pair is its mean logged cost. An action that was never played in a state is not available there.
+A state may have been reached without any action played in it, such as the last state of a truncated episode. Steps to
+such a state cannot be used: they are an error, or are left out with `drop_unfinished`.
 
-`learn_from` makes a belief of a log, and of the belief
+`learn_from` turns a log into a belief, and computes from the belief
 
     mean model      E[theta | log]
-    policy          optimal in the mean model, certified as `solve` does
+    policy          optimal in the mean model, with the proved bounds of `solve`
     uncertainty     quantiles of V_policy(s; theta) for models theta drawn from the belief
 
-The quantiles are those of the policy's cost, given the log and the prior. They say nothing about states and actions
-that the log does not have.
+The quantiles describe the cost of the policy, given the log and the prior. They say nothing about states and actions
+that are not in the log.
 """
 
 from __future__ import annotations
@@ -53,26 +53,26 @@ from goalward.ssp.transitions import Columns, by_appearance, check_pairs, mean_c
 
 @dataclass(frozen=True, eq=False)
 class LogEstimate:
-    """A belief learnt from a log, and the best policy in its mean.
+    """A belief learnt from a log, and an optimal policy of its mean model.
 
     Attributes
     ----------
     belief
-        The belief after the log.
+        The posterior, given the log.
     mean
         The expected model, with the names of the log.
     solution
         The solution of the expected model: its values and its policy.
     visits
-        ``visits[s, a]``: how often each pair was logged.
+        ``visits[s, a]``: how often action a was played in state s in the log.
     lower, upper
-        For each state, the interval that holds the cost of the policy with probability `level`, given the log.
+        For each state, an interval that contains the cost of the policy with posterior probability `level`.
     level
         The probability of the intervals.
     samples
-        How many models were drawn for them.
+        The number of models drawn from the belief to compute the intervals.
     left_out
-        Steps that were not used because they led to a state in which nothing was ever played.
+        The number of steps left out because they led to a state in which no action was ever played.
     """
 
     belief: Belief
@@ -87,17 +87,17 @@ class LogEstimate:
 
     @property
     def policy(self) -> Int64s:
-        """An action for each state."""
+        """The optimal action in each state of the expected model."""
         return self.solution.policy
 
     @property
     def value(self) -> float:
-        """The cost of the policy from the start in the expected model."""
+        """The cost of the policy from the initial state in the expected model."""
         return float(self.solution.values[self.mean.initial_state])
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The interval for the cost of the policy from the start."""
+        """The interval for the cost of the policy from the initial state."""
         start = self.mean.initial_state
         return float(self.lower[start]), float(self.upper[start])
 
@@ -121,30 +121,30 @@ def learn_from(
     level: float = 0.9,
     seed: int = 0,
 ) -> LogEstimate:
-    """Learn from logged steps.
+    """Return a belief learnt from logged steps, with an optimal policy and its uncertainty.
 
     Parameters
     ----------
     log
-        A CSV or Parquet file, a mapping of columns or a data frame, with the columns ``state``, ``action``, ``cost``,
-        ``next_state`` and, to be checked for gaps, ``episode`` and ``step``.
+        A CSV or Parquet file, a mapping of columns or a data frame, with the columns ``state``, ``action``, ``cost``
+        and ``next_state``. With the columns ``episode`` and ``step``, episodes are checked for gaps.
     goal
-        The state that is the goal, or several; ``goal`` if not given.
+        The name of the goal, or a list of names; by default ``goal``.
     start
-        Where episodes start; the state of the first step if not given.
+        The initial state; by default the state of the first step.
     prior
-        What was believed before; `Dirichlet` with its default concentration if not given.
+        The prior of the belief; by default `Dirichlet` with its default concentration.
     support
-        Without a prior: ``"all"`` if every state can follow every pair, ``"logged"`` if only what was seen to follow
-        can, which suits large worlds and leaves no doubt about what was seen only once.
+        The support of the default prior. With ``"all"``, every state can follow every state–action pair; with
+        ``"logged"``, only logged successors can. This suits large worlds, but a successor seen once becomes certain.
     drop_unfinished
-        Leave out steps to states in which nothing was ever played, instead of refusing the log.
+        Leave out steps to states in which no action was ever played, instead of raising an error.
     samples
-        How many models are drawn for the intervals.
+        The number of models drawn for the intervals.
     level
         The probability of the intervals.
     seed
-        Of the models drawn.
+        The seed for drawing the models.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def learn_from(
             raise FileError(f"{log}: {error}") from None
         raise
     if prior is not None and support != "all":
-        raise SettingError("prior brings its own support; leave support out")
+        raise SettingError("a prior has its own support; leave support out")
     if prior is None:
         prior = Dirichlet(support=logged_model(logged) if support == "logged" else None)
     belief = prior.belief(logged.task)
@@ -186,7 +186,7 @@ def logged_model(log: Log) -> SSP:
     keys = (log.steps.states * A + log.steps.actions) * (S + 1) + log.steps.next_states
     seen, counts = np.unique(keys, return_counts=True)
     indptr = np.searchsorted(seen // (S + 1), np.arange(S * A + 1))
-    # Of a support only the successors count; the weights are all below one, as they must be.
+    # Only the successors matter for a support; the weights must be at most 1.
     return SSP.from_rows(indptr, seen % (S + 1), counts / counts.max(), log.task.costs, normalize=True)
 
 
@@ -212,7 +212,7 @@ def read_log(
     usable = usable_steps(source, columns, is_goal, drop_unfinished)
     rows = order[usable[order]]
     if not len(rows):
-        raise ShapeError("no step of the log is left; it never reaches the goal")
+        raise ShapeError("the log has no usable steps, because it never reaches the goal")
     return numbered(columns.select(rows), is_goal, start, source.rows - len(rows))
 
 
@@ -234,15 +234,15 @@ def checked_order(source: Source, columns: Columns, is_goal: Bools) -> Int64s:
     if wrong.any():
         index = int(np.argmax(wrong))
         raise ShapeError(
-            f"the step{source.location(int(after[index]))} does not follow from the one"
+            f"the step{source.location(int(after[index]))} does not continue the step"
             f"{source.location(int(before[index]))}:"
-            " number the steps of an episode as they happened; each starts where the last one led, none after the goal"
+            " a step must start in the state to which the previous step of the episode led, and not after the goal"
         )
     return order
 
 
 def usable_steps(source: Source, columns: Columns, is_goal: Bools, drop: bool) -> Bools:
-    """Return which steps lead to a goal or to a state with a logged action."""
+    """Return for each step whether it leads to a goal or to a state with a logged action."""
     usable = np.ones(source.rows, dtype=np.bool_)
     while True:
         continued = is_goal.copy()

@@ -1,7 +1,7 @@
-"""Values and policies as CSV files: a row ``state,action,value,lower,upper`` for each state.
+"""Writes values and policies to CSV files: one row ``state,action,value,lower,upper`` for each state.
 
-There is no action where the goal cannot be reached. Where the solution puts the goal first, ``goal_probability`` is one
-more column.
+The action is empty if the goal cannot be reached from the state. If the solution maximises the probability of reaching
+the goal first, the file has an additional column ``goal_probability``.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 
 def check_ending(path: Path) -> None:
-    """Raise FileError if solutions are not stored in files with this ending."""
+    """Raise FileError if the file extension is not the extension of solutions, ``.csv``."""
     if path.suffix != ".csv":
         raise FileError(f"{path}: a solution is stored as .csv; the ending is {path.suffix!r}")
 
 
 def write_solution(path: Path, ssp: SSP, solution: Solution) -> None:
-    """Write a solution."""
+    """Write the solution of a model to a CSV file."""
     check_ending(path)
     columns = {"value": solution.values, "lower": solution.lower, "upper": solution.upper}
     if (chances := getattr(solution, "goal_probability", None)) is not None:

@@ -1,20 +1,20 @@
-"""Models as tables of transitions, in CSV or Parquet files or in memory.
+"""Reads and writes models as tables of transitions, in CSV or Parquet files or in memory.
 
 =============  ==================================================================================================
 column         meaning
 =============  ==================================================================================================
-state          where a transition starts
-action         what is played there
-next_state     where it leads
-probability    of the transition; those of a state and an action sum to one
-count          instead of probability: how often the transition was seen
-cost           of the action; costs that depend on the next state enter by their mean
+state          the state in which the transition starts
+action         the action
+next_state     the state to which the transition leads
+probability    of the transition; the probabilities of a state–action pair sum to 1
+count          instead of the probability: how often the transition was observed
+cost           of the action; if costs depend on the next state, the model has their mean
 =============  ==================================================================================================
 
-Counts become probabilities: with `prior`, (count + prior) / Σ (count + prior) over the transitions that are listed for
-the pair, which is the mean of a Dirichlet posterior; with `normalize`, count / Σ count.
+`read` turns counts into probabilities. With `prior`, the probability is (count + prior) / Σ (count + prior), summed over
+the listed transitions of the pair; this is the mean of a Dirichlet posterior. With `normalize`, it is count / Σ count.
 
-A written table starts with the transitions of the initial state, so that reading starts there too.
+`write` puts the transitions of the initial state first, because `read` takes the first state as the initial state.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ def read(
     normalize: bool = False,
     prior: float | None = None,
 ) -> dict[str, Any]:
-    """Read what `SSP.from_rows` takes from a file or a table in memory."""
+    """Read a file or a table in memory and return the arguments of `SSP.from_rows`."""
     source = Source(table)
     weight = "count" if "count" in source.header else "probability"
     if weight == "count" and "probability" in source.header:
         raise ShapeError("the table has a column 'probability' and a column 'count'; keep one")
     if weight == "probability" and prior is not None:
-        raise SettingError("prior is for tables of counts; this one has probabilities: leave it out")
+        raise SettingError("prior is for tables of counts; this table has probabilities: leave prior out")
 
     def weighted() -> Columns:
         columns = source.transitions(weight)
@@ -67,12 +67,12 @@ def read(
 
 
 def frequencies(columns: Columns, source: Source, prior: float | None, normalize: bool) -> Floats:
-    """Return the probabilities that counts suggest: relative frequencies, or means of a Dirichlet posterior."""
+    """Return probabilities that are estimated from counts: relative frequencies, or means of a Dirichlet posterior."""
     counts = columns.probabilities
     if prior is None and not normalize:
         raise ShapeError(
-            "the table has counts; pass normalize=True (--set normalize=true) to use frequencies as"
-            " probabilities, or prior=1.0 (--set prior=1.0) to add this to the count of every transition first"
+            "the table has counts; pass normalize=True (--set normalize=true) to use relative frequencies as"
+            " probabilities, or prior=1.0 (--set prior=1.0) to add 1 to the count of every transition first"
         )
     bad = ~((counts >= 0.0) & (counts < np.inf))
     if bad.any():
@@ -81,7 +81,7 @@ def frequencies(columns: Columns, source: Source, prior: float | None, normalize
     _, pairs = np.unique(columns.states * len(columns.action_names) + columns.actions, return_inverse=True)
     if prior is not None:
         added = check("prior", prior, Positive)
-        # A transition in several rows gets what is added once.
+        # If a transition has several rows, the prior is shared among them.
         _, same, times = np.unique(
             pairs * len(columns.state_names) + columns.next_states, return_inverse=True, return_counts=True
         )
@@ -92,7 +92,7 @@ def frequencies(columns: Columns, source: Source, prior: float | None, normalize
         state, action, *_ = columns.entry(row)
         raise ProbabilityError(
             f"the counts of (state {state!r}, action {action!r}){source.location(row)} sum to 0; pass prior=1.0, or"
-            " leave out what was never tried"
+            " leave out pairs that were never tried"
         )
     return counts / totals
 
@@ -126,7 +126,7 @@ def to_table(ssp: SSP) -> Any:
 
 
 def write(path: Path, ssp: SSP) -> None:
-    """Write the transitions of a model as CSV or Parquet, depending on the ending of `path`."""
+    """Write the transitions of a model as CSV or Parquet, depending on the extension of `path`."""
     content = io.BytesIO()
     if path.suffix == ".csv":
         arrow_csv.write_csv(to_table(ssp), content)
