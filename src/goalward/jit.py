@@ -6,10 +6,9 @@ the versions of Python, NumPy, Numba and llvmlite: an edit or an upgrade gives a
 directory, or in `GOALWARD_CACHE_DIR` if that is set. If it is not writable, every process compiles its own kernels.
 
 Rules for kernels: Take arrays and scalars, write results to arrays, and return a status. Use loops, not slices, because
-a slice assignment costs seconds of compile time. Call a kernel always with the same dtypes, layouts and read-only
-flags, so that it is compiled only once. Index with unsigned integers, which is twice as fast because signed ones may
-count from the end. Take logarithms and exponentials from `math`: unlike NumPy's, they give the same bits compiled and
-uncompiled.
+a slice assignment costs seconds of compile time. Always pass the same dtypes, layouts and read-only flags, so that a
+kernel is compiled only once. Index with unsigned integers, which is twice as fast because signed ones may count from
+the end. Take logarithms and exponentials from `math`: unlike NumPy's, they give the same bits compiled and uncompiled.
 """
 
 from __future__ import annotations

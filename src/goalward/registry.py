@@ -53,7 +53,7 @@ class Registry(Generic[Entry]):
         self.codes: dict[str, str | None] = {}
 
     def register(self, name: str) -> Callable[[Thing], Thing]:
-        """Return a decorator that registers a class or function; functions then check their arguments."""
+        """Return a decorator that registers a class or function under a name; functions then check their arguments."""
         if not NAME.fullmatch(name):
             raise ValueError(
                 f"{name!r} cannot name a {self.kind}; use lower-case letters, digits and hyphens, as in 'sand-pit'"

@@ -317,8 +317,7 @@ def check_names(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
 def read_settings(pairs: Iterable[str]) -> dict[str, Any]:
     """Return the settings in strings like ``rows=5``.
 
-    A value is read as TOML, or as a string if it is not valid TOML. ``True``, ``False`` and ``None`` are read as in
-    Python.
+    A value is read as TOML, or as a string if it is not TOML. ``True``, ``False`` and ``None`` are read as in Python.
 
     >>> read_settings(["rows=5", "ties=first", "rescale=false", "prior={kind='dirichlet', concentration=1.0}"])
     {'rows': 5, 'ties': 'first', 'rescale': False, 'prior': {'kind': 'dirichlet', 'concentration': 1.0}}

@@ -135,7 +135,7 @@ def execute(file: UserFile) -> None:
     if (folder := str(Path(file.path).absolute().parent)) not in sys.path:
         sys.path.append(folder)  # so that it can import the files beside it
     try:
-        # The user named this file to run it, like any other program of theirs.
+        # The user named this file so that it runs, like any other program of theirs.
         exec(compile(file.text, file.path, "exec"), module.__dict__)  # noqa: S102
     except BaseException as error:
         del sys.modules[file.module]

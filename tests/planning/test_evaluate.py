@@ -98,7 +98,7 @@ def test_repr() -> None:
         ([[0, 1], [1, 0]], r"shape \(2, 2\) and dtype int64"),
         ([None, 0], "dtype object"),
         (["0", "1"], "dtype <U1"),
-        ([0, 2], r"plays action 2 in state 1; it may play 0\.\.1, or -1"),
+        ([0, 2], r"plays action 2 in state 1; actions are 0\.\.1, -1 for none"),
         ([-2, 0], "plays action -2 in state 0"),
         ([0, 1], "plays action 1 in state 1, where it is not available"),
         (np.array([[0.5, 0.4], [1.0, 0.0]]), r"in state 0 .* \[0\.5 0\.4\]; they must sum to 1"),

@@ -220,8 +220,8 @@ def test_a_tolerance_is_advised_only_where_one_would_help(
     lake = frozen_lake().with_initial_state(14)
     with pytest.raises(PrecisionError, match="apart; 1e-06 was requested") as raised:
         gw.solve(lake, goal_first=True)
-    assert ("raise tolerance" in str(raised.value)) == helps
-    assert ("no tolerance would help" in str(raised.value)) != helps
+    assert ("Raise the tolerance" in str(raised.value)) == helps
+    assert ("No tolerance would help" in str(raised.value)) != helps
 
 
 def test_files_show_the_probability(tmp_path: Path) -> None:

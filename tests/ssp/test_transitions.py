@@ -216,6 +216,6 @@ def test_faults(table: Any, goals: Any, error: type[Exception], message: str) ->
 @pytest.mark.parametrize("start", ["work", "moon", 0, ["home"]])
 def test_an_unknown_start(start: Any) -> None:
     with pytest.raises(
-        StateError, match=rf"initial_state {re.escape(repr(start))} is not a non-goal state .*; it has 'home', 'stop'"
+        StateError, match=rf"initial_state is {re.escape(repr(start))}; it must be a non-goal state .*: 'home', 'stop'"
     ):
         SSP.from_transitions(TABLE, goals=["work"], initial_state=start)

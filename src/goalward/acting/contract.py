@@ -70,7 +70,7 @@ class Task(StatesAndActions):
 
     @classmethod
     def of(cls, ssp: SSP, episodes: int) -> Task:
-        """Return what an agent that learns for `episodes` episodes may know about the model `ssp`."""
+        """Return the task of learning in the model `ssp` for `episodes` episodes."""
         return cls(ssp.costs, ssp.initial_state, episodes, ssp.give_up)
 
     @cached_property
@@ -153,7 +153,7 @@ class Steps(NamedTuple):
 
     @classmethod
     def in_table(cls, states: Int64s, actions: Int64s, costs: Floats, next_states: Int64s, goal: int) -> Steps:
-        """Return steps in a table whose goal is a given state."""
+        """Return the given columns as steps in a table whose goal has the number `goal`."""
         return cls(states, actions, costs, next_states, np.asarray(next_states == goal))
 
     def part(self, start: int, end: int) -> Steps:
@@ -176,8 +176,9 @@ class Policy(ABC, Generic[X]):
 class Plan(NamedTuple):
     """A policy for a table and the conditions that end it, counted from its start; by default the run's end.
 
-    Every plan makes at least one step, unless no action is available. An online policy has no conditions: it ends its
-    epochs itself. `model` and `values`, from which the policy was computed, are stored for inspection after the run.
+    Every plan makes at least one step, unless no action is available. Without conditions, the agent plans only once, so
+    it never uses what it observes; an online policy needs none, because it ends its epochs itself. `model` and
+    `values`, from which the policy was computed, are stored for inspection after the run.
     """
 
     policy: NDArray[Any] | Policy[int]  #: actions [S], probabilities [S, A], or a `TabularPolicy`

@@ -47,7 +47,7 @@ STATE, EPISODES_LEFT, DONE, ROOM, USED, CHOSEN, EPOCHS, ENDED = range(8)
 
 
 class Dynamics(NamedTuple):
-    """The true model as kernels take it: rows as in `SSP`, cumulative probabilities, all read-only."""
+    """The true model for kernels: the rows of an `SSP` with cumulative probabilities; all arrays are read-only."""
 
     indptr: Int64s
     successors: Int32s
@@ -208,7 +208,7 @@ def draw_cost(cost: float, action: int, chance: float, form: Floats) -> float:
 
 @kernel
 def end_epoch(walk: Walk, flags: int) -> None:
-    """Record that an epoch of an online policy ended with the last step; the end of the run ends it as well."""
+    """Record that an epoch of an online policy ended with the last step, and why: `flags`, and why the plan ended."""
     cursor = walk.cursor
     walk.epoch_ends[cursor[EPOCHS]] = cursor[DONE]
     walk.epoch_flags[cursor[EPOCHS]] = flags + cursor[ENDED]
@@ -400,7 +400,7 @@ class ModelStage(Stage[Plan]):
         self.plan, self.policy, self.stop = plan, policy, TableStop(plan, self.shape)
 
     def without_action(self) -> int:
-        """Return DEAD_END if no action is available in the state; otherwise the policy is wrong."""
+        """Return DEAD_END if no action is available in the state; otherwise raise PolicyError."""
         indptr, A, state = self.dynamics.indptr, self.shape[1], self.state
         if indptr[state * A] == indptr[(state + 1) * A]:
             return int(Ended.DEAD_END)
@@ -420,7 +420,7 @@ class ModelStage(Stage[Plan]):
         if not 0 <= position["state"] < self.shape[0]:
             raise ValueError(f"there is no state {position['state']}")
         if not np.array_equal(position["noise"], self.walk.noise_form):
-            raise ValueError("its costs were random with another distribution")
+            raise ValueError("the costs were random with another distribution")
         self.cursor[STATE] = position["state"]
         self.luck.skip(position["luck"])
         self.choices.skip(position["choices"])

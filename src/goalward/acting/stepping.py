@@ -56,7 +56,7 @@ class SteppingStage(Stage[PlanT], Generic[X, PlanT]):
         self.simulator, self.read, self.choices = simulate(environment), read, Uniforms(acting)
         self.plan: PlanT | None = None
         self.over = False  # whether an episode has ended; the reset waits until somebody needs the next state
-        self.columns: tuple[list[Any], ...] = ([], [], [], [], [])  # of the steps so far
+        self.columns: tuple[list[Any], ...] = ([], [], [], [], [])  # columns of the steps so far
         self.epochs: tuple[list[int], list[int]] = ([], [])  # after how many steps epochs ended, and why
 
     @property

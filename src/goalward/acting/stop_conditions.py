@@ -38,7 +38,7 @@ class Ended(IntFlag):
     STEPS = 8  # this was step number stop_after_steps
     EPISODES = 16  # the run has had all its episodes
     MAX_STEPS = 32  # the run has had all its steps
-    STOPPED = 64  # the caller asked for it
+    STOPPED = 64  # the caller requested a stop
     DEAD_END = 128  # no action is available
     TRUNCATED = 256  # the environment truncated the episode, and stop_when_truncated holds
     INFORMATION = 512  # with continuous states: the information about an action has doubled

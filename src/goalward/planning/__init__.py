@@ -1,1 +1,1 @@
-"""Planning: certified values, policy evaluation, and the quantities that say how hard a problem is."""
+"""Planning: certified values, policy evaluation, and measures of how hard a problem is."""

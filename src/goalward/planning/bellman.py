@@ -1,7 +1,7 @@
-"""The kernels of Bellman's equation on the arrays of a reduced problem: policies to start from, and sweeps.
+"""Kernels for Bellman's equation on the arrays of a reduced problem: initial policies and sweeps.
 
 A policy names a row for each state. Kernels work on a block of states, ``begin..end``; the values of other states are
-read but not changed. `values` has one number per state, followed by those of dead ends and of the goal, which is 0.
+read but not changed. `values` has one number per state, then the value of dead ends and that of the goal, 0.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Chain(NamedTuple):
 
     @classmethod
     def of(cls, problem: Problem, rows: Int64s) -> Chain:
-        """Copy the chain of some rows."""
+        """Return the chain of the given rows, one for each state."""
         lengths = (problem.start[rows + 1] - problem.start[rows]).astype(np.int64)
         start = np.append(0, np.cumsum(lengths))
         entries = np.arange(start[-1]) + np.repeat(problem.start[rows] - start[:-1], lengths)
@@ -43,9 +43,9 @@ class Chain(NamedTuple):
 
 @kernel
 def initial_policy(problem: Problem, begin: int, end: int, values: Floats, policy: Int64s) -> None:
-    """Find a proper policy, and initial values, in one pass away from the goal.
+    """Write a proper policy and initial values, in one pass away from the goal.
 
-    A row that leads to states not reached yet counts as if it stayed where it is instead.
+    A transition to a state that the pass has not reached yet counts as if it stayed in place.
     """
     first, start, target, weight, cost, _ = problem
     for state in range(begin, end):
@@ -87,7 +87,7 @@ def hurry(problem: Problem, begin: int, end: int, policy: Int64s) -> None:
 
 @kernel
 def adopt_policy(problem: Problem, actions: int, chosen: Int64s, policy: Int64s) -> None:
-    """Play chosen actions of the model wherever the problem still has their rows."""
+    """Write to `policy` the chosen actions of the model, wherever the problem has their rows."""
     first, origin = problem.first, problem.origin
     for state in range(policy.size):
         for row in range(first[state], first[state + 1]):
@@ -97,7 +97,7 @@ def adopt_policy(problem: Problem, actions: int, chosen: Int64s, policy: Int64s)
 
 @kernel
 def optimal_sweep(problem: Problem, begin: int, end: int, values: Floats, policy: Int64s, chain: Chain) -> float:
-    """Sweep once over all rows, Gauss-Seidel; return the largest change, relative to the cost of the best row.
+    """Do one Gauss-Seidel sweep over all rows; return the largest change, relative to the cost of the best row.
 
     The best rows are written to `policy` and copied into the chain.
     """
@@ -133,8 +133,8 @@ def optimal_sweep(problem: Problem, begin: int, end: int, values: Floats, policy
 def policy_sweeps(chain: Chain, begin: int, end: int, values: Floats, enough: float, most: int) -> tuple[int, float]:
     """Sweep over a chain, at least once and at most `most` times, until a sweep changes it by at most `enough`.
 
-    Returns the number of sweeps and the largest change of the last one, relative to the cost of the row. Ctrl-C ends
-    it after a sweep.
+    Returns the number of sweeps and the largest change of the last one, relative to the cost of the row. After Ctrl-C
+    it stops at the end of a sweep.
     """
     start, target, weight, cost = chain
     sweeps = 0

@@ -1,29 +1,29 @@
 """Two-sided bounds on the optimal values, and proofs of them in double precision, rounding included.
 
-`prove` takes any values V and a policy and returns bounds that hold: lower <= V* <= V_policy <= upper. It tries one
-proof after the other until the bounds are as close as asked for.
+`prove` takes any values V and a policy and returns proved bounds: lower <= V* <= V_policy <= upper. It tries one proof
+after the other until the bounds are within the tolerance.
 
 By ratio
-    One pass over all rows bounds every residual by a multiple of its row's cost. V scaled down and up by these
-    multiples is below V* and above V_policy (see `certify`). This needs positive costs that are not too small beside
-    the rounding of V.
+    One pass over all rows bounds every residual by a multiple of its row's cost. Scaling V down and up accordingly
+    gives a lower bound on V* and an upper bound on V_policy (see `certify`). This needs positive costs that are not too
+    small compared with the rounding error of V.
 
 By covering
-    Where some rows cost nothing, the errors there are carried on to rows whose cost pays for them (see `cover`). This
-    takes a few passes. Without it, csma and wlan take 1.7 to 2 times as long.
+    If some rows cost nothing, their errors are carried forward to rows whose cost covers them (see `cover`). This takes
+    a few passes. Without it, the models csma and wlan take 1.7 to 2 times as long.
 
 By elimination
-    Elimination without subtraction has an error bound of its own: each component of the solution is off by at most a
-    cubic in the number of states times the unit roundoff, however ill-conditioned the system (O'Cinneide 1996: a
-    backward error of n² units in each entry, and entries off by one unit move the solution by 2 n). If that error
-    cannot hide a row better than that of the policy, the policy is optimal and its values are V*. This needs products
-    that do not underflow.
+    Elimination without subtraction has a known error bound: the relative error of each component of the solution is at
+    most a cubic in the number of states times the unit roundoff, however ill-conditioned the system (O'Cinneide 1996: a
+    backward error of n² units in each entry, where one unit in all entries moves the solution by 2 n units). If all
+    other rows are worse than the policy's rows by more than this error, the policy is optimal and its values are V*.
+    This needs products that do not underflow.
 
 By propagation
-    Let e(s) bound by how much Bellman's inequality fails at s, rounding included, and let E = e + P E under the policy
-    that is greedy there: the failures summed on the way to the goal. Then V + 2 E and V - 2 E are checked by a pass of
-    their own. Where the check fails (near-ties that lead a longer way), the step is repeated from there. This needs no
-    lower bound on the costs. Only what a check has confirmed is returned.
+    Let e(s) bound the violation of Bellman's inequality at s, rounding included. Let E = e + P E, under the policy for
+    the upper bound and under the greedy policy for the lower one: the violations summed along the way to the goal.
+    Another pass checks whether V + 2 E and V - 2 E are bounds. If the check fails, as when near-ties lead a longer way,
+    the step is repeated from there. This needs no lower bound on the costs. Only checked bounds are returned.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ from goalward.planning.rounds import Rounds
 from goalward.planning.state_order import DEAD, GOAL
 
 Proof = Callable[[Reduction, Floats, Int64s, float], "Bounds"]
-COVER_PASSES = 8  # what is not covered by then has long ways without costs, for which errors are better summed up
+COVER_PASSES = 8  # errors left then follow long zero-cost paths, for which the proof by propagation is better
 OUTWARD = 4.0 * UNIT  # pushes the rounding of a final multiplication or addition to the safe side
-REPEATS = 30  # attempts of a proof, or rounds without progress of a sum on the way to the goal
-UNDERFLOW = 2.0**-1074  # the least subnormal number, and the rounding error of products that are subnormal or zero
+REPEATS = 30  # attempts at a proof by propagation, or rounds without progress in its sums
+UNDERFLOW = 2.0**-1074  # the least subnormal number: a bound on the rounding error of subnormal products
 
 
 class Bounds(NamedTuple):
@@ -68,9 +68,8 @@ def prove(
 ) -> Bounds:
     """Return the first proved bounds on the values that are within the tolerance, or the best if none are.
 
-    Where the policy has -1, it gets the row of smallest residual. `exact` says that the values come from elimination,
-    whose rounding errors are known. `patient` adds the proof that sums errors along the way to the goal, which takes as
-    long as many sweeps.
+    Where the policy is -1, the row of smallest residual is written to it. `exact` says that the values come from
+    elimination, whose rounding errors are known. `patient` adds the slow proof by propagation.
     """
     bounds = (by_covering if reduction.has_free_rows else by_ratio)(reduction, extended, policy, tolerance)
     if bounds.width <= tolerance:
@@ -87,7 +86,7 @@ def prove(
 
 
 def by_ratio(reduction: Reduction, extended: Floats, policy: Int64s, _: float) -> Bounds:
-    """Bound by scaling V."""
+    """Return bounds obtained by scaling V."""
     low, high = np.empty((2, len(policy)))
     below, above = certify(reduction.problem, reduction.longest, extended, policy, low, high)
     lower = extended * ((1.0 - OUTWARD) / (1.0 + below))
@@ -98,7 +97,7 @@ def by_ratio(reduction: Reduction, extended: Floats, policy: Int64s, _: float) -
 
 
 def by_covering(reduction: Reduction, extended: Floats, policy: Int64s, tolerance: float) -> Bounds:
-    """Bound by scaling V and adding the errors that zero-cost rows propagate."""
+    """Return bounds obtained by scaling V and adding the errors that zero-cost rows carry forward."""
     low, high = np.zeros((2, len(extended)))
     share = 0.25 * tolerance
     width = cover(reduction.problem, reduction.blocks, reduction.longest, extended, policy, share, low, high)
@@ -106,7 +105,7 @@ def by_covering(reduction: Reduction, extended: Floats, policy: Int64s, toleranc
 
 
 def by_elimination(reduction: Reduction, extended: Floats, policy: Int64s, _: float) -> Bounds:
-    """Bound values computed by elimination by its rounding error, unless another row is too close to optimal."""
+    """Return bounds from the error of elimination; trivial ones if another row is too close to optimal."""
     states, values = len(policy), extended[:DEAD]
     error = 2.0 * states * (states**2 + reduction.longest + 8) * UNIT
     in_range = values.min() > TINY and values.max() < HUGE and not underflows(reduction.problem, extended, policy)
@@ -118,8 +117,9 @@ def by_elimination(reduction: Reduction, extended: Floats, policy: Int64s, _: fl
 def underflows(problem: Problem, extended: Floats, policy: Int64s) -> bool:
     """Return whether the elimination that gave these values may have lost digits to products that underflow.
 
-    It has n² products for each row. What they lose of its probabilities is weighed with values in the end, and what
-    they lose must be less than rounding takes from the probability of leaving, and from that times the value.
+    Elimination takes n² products for each row, each of which may lose UNDERFLOW. Their total loss must be below the
+    rounding error of the probability of leaving. Multiplied by the largest value, the loss must also be below the
+    rounding error of that probability times the state's value.
     """
     equation, values = policy_equation(len(policy)), extended[:DEAD]
     aggregate(problem, policy, 0, np.zeros_like(extended), equation)
@@ -130,7 +130,7 @@ def underflows(problem: Problem, extended: Floats, policy: Int64s) -> bool:
 
 
 def by_propagation(reduction: Reduction, extended: Floats, policy: Int64s, _: float, *, exact: bool = False) -> Bounds:
-    """Bound by summing errors on the way to the goal; the policy is not changed."""
+    """Return bounds obtained by summing errors along the way to the goal; the policy is not changed."""
     if not extended[:DEAD].min() > TINY:
         return trivial_bounds(extended)
     lower, upper = extended.copy(), extended.copy()
@@ -141,7 +141,7 @@ def by_propagation(reduction: Reduction, extended: Floats, policy: Int64s, _: fl
 
 
 def widen(reduction: Reduction, bound: Floats, policy: Int64s, *, exact: bool, above: bool) -> None:
-    """Raise V until a check proves it above V_policy, or lower it until below V*; infinity or 0 on failure."""
+    """Raise `bound` until it is proved above V_policy, or lower it until proved below V*; else set infinity or 0."""
     low, high = np.empty((2, len(policy)))
     values = bound[:DEAD]
     for _ in range(REPEATS):
@@ -164,9 +164,9 @@ def widen(reduction: Reduction, bound: Floats, policy: Int64s, *, exact: bool, a
 def policy_values(
     reduction: Reduction, policy: Int64s, costs: Floats, precision: float, *, exact: bool
 ) -> Floats | None:
-    """Sum costs on the way to the goal under a policy, to a relative precision; None if that fails.
+    """Return the expected sum of costs up to the goal under a policy, to a relative precision; None on failure.
 
-    With `exact`, by elimination, which takes the third power of the number of states.
+    With `exact`, it is computed by elimination, whose time is cubic in the number of states.
     """
     start, target, weight, _ = Chain.of(reduction.problem, policy)
     states = reduction.states
@@ -194,13 +194,12 @@ def certify(
 ) -> tuple[float, float]:
     """Return ratios (below, above) with V / (1 + below) <= V* <= V_policy <= V / (1 - above).
 
-    If residual_r >= -below c_r for all rows, then a V with a = 1 / (1 + below) satisfies c_r + P_r a V >= a V, so it
-    lies below V*. If residual_r <= above c_r with above < 1 for the rows of the policy, then b V with
-    b = 1 / (1 - above) satisfies c_r + P_r b V <= b V, so it lies above V_policy; it is also a finite Lyapunov
-    function, so the policy is proper.
+    Let L = V / (1 + below). If residual_r >= -below c_r for all rows, then c_r + P_r L >= L, so L lies below V*. Let U
+    = V / (1 - above) with above < 1. If residual_r <= above c_r for the rows of the policy, then c_r + P_r U <= U, so U
+    lies above V_policy. As U is also a finite Lyapunov function, the policy is proper.
 
-    Where the policy has -1, the row of smallest residual is written. `low` and `high` get, for each state, by how much
-    the smallest residual may be negative and that of the policy positive, rounding included.
+    Where the policy is -1, the row of smallest residual is written. `low` gets for each state by how much the smallest
+    residual may be below zero, and `high` by how much the policy's residual may be above zero, rounding included.
     """
     first, start, target, weight, cost, _ = problem
     below = 0.0
@@ -214,7 +213,7 @@ def certify(
         for row in range(first[state], first[state + 1]):
             gain = cost[row]
             size = cost[row]
-            # Of the product of the cost with 1 / (1 - q), and of one with a share of it.
+            # A subnormal cost was rounded when divided by 1 - q; so is its product with `below` or `above`.
             lost = 2.0 * UNDERFLOW if 0.0 < cost[row] < LEAST_NORMAL else 0.0
             for entry in range(start[row], start[row + ONE]):
                 there = values[target[entry]]
@@ -262,15 +261,15 @@ def cover(
 ) -> float:
     """Find errors E- and E+ with (V - E-) / (1 + share) <= V* <= V_policy <= (V + E+) / (1 - share).
 
-    With residual_r that of V, Bellman's inequalities for these bounds are
+    With residual_r the residual of V in row r, Bellman's inequalities for these bounds are
 
         E-(s) >= P_r E- - residual_r - share c_r  for all rows r of s,
         E+(s) >= P_r E+ + residual_r - share c_r  for the row of the policy.
 
-    So a share of the costs pays for the errors, and E is only needed where rows cost next to nothing, to carry an error
-    on to the next row that costs something. Passes over a block raise E, zero at first, where it is too small; the
-    bounds are proved by a pass that raises nothing, or by a single pass if every row leads to earlier states only.
-    Where the policy has -1, it gets the row of smallest residual.
+    So a share of the costs covers the errors. E is needed only where rows cost next to nothing: it carries an error on
+    to the next row with a cost. E starts at zero, and passes over a block raise it where it is too small. A pass that
+    raises nothing proves the bounds; if every row leads only to earlier states, a single pass suffices. Where the
+    policy is -1, the row of smallest residual is written to it.
 
     `low` and `high`, zero at first, get the bounds. Returns their relative width; 1 if a block needs too many passes.
     """
@@ -301,14 +300,14 @@ def cover_block(
     low: Floats,
     high: Floats,
 ) -> bool:
-    """Cover the errors of a block."""
+    """Cover the errors of a block; return whether that succeeded within the given number of passes."""
     first, start, target, weight, cost, _ = problem
     padding = 1.0 + (longest + 8) * UNIT
     least = np.inf
     for number in range(passes):
         if end - begin > ASK_EVERY and interrupted(0):
             return False
-        spare = 0.02 * share * least if number > 1 and least < np.inf else 0.0  # so that loops need no pass per digit
+        spare = 0.02 * share * least if number > 1 and least < np.inf else 0.0  # otherwise loops need a pass per digit
         proved = True
         for state in range(begin, end):
             here = values[state]

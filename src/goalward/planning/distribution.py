@@ -1,21 +1,22 @@
 """The distribution of a policy's cost: variance, quantiles, the mean of the worst episodes, P(cost <= b).
 
-Costs lie on a grid: cost = units * step, with whole units. The mass that starts an episode is moved along the grid,
+Costs lie on a grid: cost = units * step, with an integer number of units. The mass of an episode is moved along the
+grid,
 
     x_k(s')  =  Σ_(s, a)  π(a | s) p(s' | s, a) y_{k - units(s, a)}(s),
 
-where y_k holds the expected visits at cost k units: x_k itself, and what actions that cost nothing add to it, by a
-sparse LU. What arrives at the goal at level k is P(cost = k units).
+where y_k holds the expected visits at a cost of k units: x_k, and the visits that zero-cost actions add to it, computed
+by a sparse LU. The mass that arrives at the goal at level k is P(cost = k units).
 
-Where all costs are multiples of a common step, this is exact but for rounding. Other costs are rounded up and down to
-a given step: the cost of every episode lies between the two, and so do the probabilities, the quantiles and the mean
-of the worst episodes. What has not arrived after the last level is in the bounds, too.
+If all costs are multiples of a common step, the result is exact up to rounding errors. Other costs are rounded both up
+and down to a given step: the true cost of every episode lies between the two results, and so do the probabilities, the
+quantiles and the mean of the worst episodes. The bounds include the mass that has not arrived by the last level.
 
 The mean comes from `evaluate`, the variance from the same equation with one-step variances in place of costs,
 
     Var(s) = Σ π(a | s) p(s' | s, a) (c(s, a) + V(s') - V(s))² + Σ π(a | s) p(s' | s, a) Var(s'),
 
-and with the mean known E[(X - v)+] = E[X] - ∫_0^v P(X > x) dx, so the tail beyond the last level costs no precision.
+and the mean gives E[(X - v)+] = E[X] - ∫_0^v P(X > x) dx, so cutting off the tail costs no precision.
 """
 
 from __future__ import annotations
@@ -38,9 +39,9 @@ from goalward.settings import Positive, Share, check
 from goalward.ssp.checks import checked_state
 from goalward.ssp.model import SSP
 
-LARGEST_DENOMINATOR = 10_000  # a cost counts as the fraction that it is the nearest double to, if there is one
-EXACT_UNITS = 4096  # a common grid on which the largest cost has more units is not used by default
-MOST_CELLS = 1 << 27  # of the ring of levels, 1 GB
+LARGEST_DENOMINATOR = 10_000  # up to it, the nearest double to a fraction counts as the fraction
+EXACT_UNITS = 4096  # by default, a common grid on which the largest cost has more units is not used
+MOST_CELLS = 1 << 27  # cells of the ring buffer of levels, 1 GB
 MOST_LEVELS = 10_000_000
 LEVELS_AT_ONCE = 256
 
@@ -61,11 +62,11 @@ class CostDistribution:
     costs, lower, upper
         Bounds of P(cost <= costs[i]), at increasing costs on a grid.
     mean, variance
-        Of the cost; infinite if the goal is not reached almost surely.
+        The mean and variance of the cost; infinite if the goal is not reached almost surely.
     mean_error
-        How far the mean may be from the true one.
+        A bound on the error of the mean.
     goal_probability
-        The probability of reaching the goal: an episode that does not costs more than any number.
+        The probability of reaching the goal; an episode that misses the goal has infinite cost.
     exact
         Whether all costs lie on the grid, so that `lower` and `upper` differ only by rounding.
     """
@@ -88,7 +89,7 @@ class CostDistribution:
         return Range(float(self.lower[index]), float(self.upper[index]) if inside else self.goal_probability)
 
     def quantile(self, level: float) -> Range:
-        """Return bounds on the least cost that an episode stays within with probability `level`."""
+        """Return bounds on the least cost that an episode does not exceed with probability `level`."""
         check("level", level, Share)
         bounds = []
         for bound in (self.upper, self.lower):
@@ -99,7 +100,7 @@ class CostDistribution:
         return Range(*bounds)
 
     def cvar(self, level: float) -> Range:
-        """Return bounds on the mean cost of the worst episodes, a share 1 - `level` of them.
+        """Return bounds on the mean cost of the worst episodes, which are a share 1 - `level` of all.
 
         This is the conditional value at risk, min over v of v + E[(X - v)+] / (1 - level).
         """
@@ -122,7 +123,7 @@ class CostDistribution:
 
 
 def interval(bounds: Range) -> str:
-    """Return bounds as a text: one number if they agree to six digits."""
+    """Return bounds as a string: one number if both agree to six digits."""
     lower, upper = f"{bounds.lower:.6g}", f"{bounds.upper:.6g}"
     return lower if lower == upper else f"{lower}..{upper}"
 
@@ -151,10 +152,10 @@ def cost_distribution(
     if goal_probability is None and not np.isfinite(mean):
         raise SettingError(
             f"the policy does not reach the goal almost surely from state {ssp.state_name(origin)}; use"
-            " evaluate(ssp, policy, goal_first=True).distribution(...), which counts such episodes as infinite"
+            " evaluate(ssp, policy, goal_first=True).distribution(...), which gives episodes that miss it infinite cost"
         )
     step = common_step(moves.cost) if grid is None else float(check("grid", grid, Positive))
-    # A multiple of the step may be the nearest double to one only.
+    # A cost may be only the nearest double to a multiple of the step.
     exact = step is not None and bool(np.allclose(moves.cost / step, np.round(moves.cost / step), rtol=1e-14, atol=0.0))
     if step is None:
         steps = solve_all(markov_chain(ssp, weights).with_costs(np.ones((ssp.states, 1)))).values[origin]
@@ -166,7 +167,7 @@ def cost_distribution(
     length = max(len(curve) for curve, _ in curves)
     (low, rounding), (high, _) = curves[0], curves[-1]
     low = np.append(low, np.full(length - len(low), low[-1]))
-    # What may still arrive counts from the end of the curve on.
+    # Mass that may still arrive counts from the end of the curve on.
     high = np.append(high, np.full(length - len(high), reached))
     surely = goal_probability is None or reached == 1.0
     return CostDistribution(
@@ -174,7 +175,7 @@ def cost_distribution(
         np.maximum(low * (1.0 - rounding), 0.0),
         np.minimum(high * (1.0 + rounding), reached),
         mean if surely else np.inf,
-        mean * (tolerance + np.finfo(np.float64).eps * length),  # of the evaluation, and of adding up the curve
+        mean * (tolerance + np.finfo(np.float64).eps * length),  # errors of evaluating, and of summing the curve
         variance_at(ssp, weights, moves, values, origin) if surely else np.inf,
         reached,
         exact,
@@ -206,15 +207,15 @@ def common_step(costs: Floats) -> float | None:
 
 
 def arrivals(moves: Moves, units: Floats, origin: int, states: int, enough: float) -> tuple[Floats, float]:
-    """Return the probability of having arrived within 0, 1, 2... units, and the relative rounding error.
+    """Return the probabilities of arriving within 0, 1, 2... units of cost, and their relative rounding error.
 
-    Ends when the probability is `enough`, at the latest after `MOST_LEVELS`.
+    Stops when the probability reaches `enough`, at the latest after `MOST_LEVELS` levels.
     """
     whole = units.astype(np.int64)
     depth = int(whole.max(initial=0)) + 1
     if depth * (states + 1) > MOST_CELLS:
         raise SettingError(
-            f"the largest cost takes {depth - 1:,} steps of the grid, times {states:,} states; pass a wider grid="
+            f"the largest cost takes {depth - 1:,} grid steps, times {states:,} states; pass a larger grid="
         )
     ring = np.zeros((depth, states + 1))
     ring[0, origin] = 1.0
@@ -240,7 +241,7 @@ def arrivals(moves: Moves, units: Floats, origin: int, states: int, enough: floa
 
 
 def free_moves(moves: Moves, units: Int64s, states: int) -> Any:
-    """Return the factors of I - P', P being the moves that cost nothing between states; None if there are none."""
+    """Return the LU factors of I - P', where P has the zero-cost moves between states; None if there are none."""
     from scipy import sparse
     from scipy.sparse.linalg import splu
 
@@ -259,7 +260,7 @@ def move_mass(
     ring: Floats, level: int, state: Int64s, weight: Floats, units: Int64s, start: Int64s, target: Int32s,
     share: Floats, arrived: Floats,
 ) -> None:  # fmt: skip
-    """Move the mass of the levels from `level` on, and write what arrives at the goal at each of them."""
+    """Move the mass of the levels from `level` on; write to `arrived` the mass that reaches the goal at each level."""
     depth, goal = ring.shape[0], ring.shape[1] - 1
     for i in range(arrived.size):
         now = (level + i) % depth
@@ -268,7 +269,7 @@ def move_mass(
             if mass > 0.0:
                 then = (level + i + units[move]) % depth
                 for entry in range(start[move], start[move + 1]):
-                    # Free moves between states are part of the visits already.
+                    # The visits already include zero-cost moves between states.
                     if units[move] > 0 or target[entry] == goal:
                         ring[then, target[entry]] += mass * share[entry]
         arrived[i] = ring[now, goal]

@@ -5,7 +5,7 @@ Under a policy π the model is a Markov chain, an SSP with one action. Its cost 
     V_π(s) = c_π(s) + Σ_s' p_π(s' | s) V_π(s'),    h_π(s) = 1 + Σ_s' p_π(s' | s) h_π(s'),
 
 and both are infinite where the goal is not reached with probability one, which the graph decides. The equations are
-solved, and the answers proved, by the same means as Bellman's (`solve.py`).
+solved, and the solutions proved, in the same way as Bellman's equation (`solve.py`).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Evaluation(ShownAsFacts):
     costs: Floats
     steps: Floats
     goal_probability: Floats | None = None
-    """The probability of reaching the goal; only with ``goal_first``, and then costs and steps end with the hope."""
+    """The probability of reaching the goal; only with ``goal_first``. Costs and steps then count until it is 0."""
     model: SSP | None = field(default=None, repr=False)  #: the model that the policy acts in
     weights: Floats | None = field(default=None, repr=False)
     """The probability of each action in each state under the policy."""
@@ -51,10 +51,10 @@ class Evaluation(ShownAsFacts):
         start
             The state in which the episode starts, by default the initial state of the model.
         grid
-            The step to which costs are rounded, up and down. By default the largest common divisor of the costs, if
-            they are multiples of one, and then the answer is exact; otherwise 1/100 of the mean cost of a step.
+            The step to which costs are rounded, up and down. By default the largest common divisor of the costs, which
+            makes the answer exact; if there is none, 1/100 of the mean cost of a step.
         tail
-            The probability of more expensive episodes at which the computation ends; it is part of the bounds.
+            The computation stops when more expensive episodes have at most this probability; the bounds include it.
 
         Examples
         --------
@@ -80,7 +80,7 @@ class Evaluation(ShownAsFacts):
 
 
 def evaluate(ssp: SSP, policy: ArrayLike, tolerance: float = 1e-9, *, goal_first: bool = False) -> Evaluation:
-    """Evaluate a policy.
+    """Return the expected cost and number of steps of a policy from each state.
 
     Parameters
     ----------
@@ -91,8 +91,8 @@ def evaluate(ssp: SSP, policy: ArrayLike, tolerance: float = 1e-9, *, goal_first
     tolerance
         Costs and steps are proved to this relative precision, or a `PrecisionError` is raised.
     goal_first
-        Also compute the probability of reaching the goal; costs and steps are then those until the goal is reached or
-        cannot be reached any more. Where it cannot, they are infinite.
+        Also compute the probability of reaching the goal. Costs and steps then count until the goal is reached or can
+        no longer be reached. They are infinite in states from which it cannot be reached.
     """
     chain = markov_chain(ssp, policy)
     if goal_first:
@@ -119,7 +119,7 @@ def markov_chain(ssp: SSP, policy: ArrayLike) -> SSP:
     lengths = np.diff(ssp.indptr)
     shares = ssp.probabilities / np.repeat(row_sums(ssp), lengths)
     likelihood = shares * np.repeat(np.where(weights > 0.0, weights, np.inf).ravel(), lengths)
-    # A half, because rescaling a row may bring the least probability of a model below itself.
+    # Half of it, because rescaling a row may lower the least probability of a model.
     if likelihood.min() < 0.5 * LEAST_PROBABILITY:
         raise PolicyError(
             f"the policy makes a step less likely than {LEAST_PROBABILITY:.3g}, the smallest normal double: play its"
@@ -168,7 +168,7 @@ def one_hot(ssp: SSP, actions: Floats) -> Floats:
     if wrong.any():
         state = int(np.argmax(wrong))
         raise PolicyError(
-            f"the policy plays action {actions[state]} in state {state}; it may play 0..{ssp.actions - 1}, or -1: none"
+            f"the policy plays action {actions[state]} in state {state}; actions are 0..{ssp.actions - 1}, -1 for none"
         )
     weights = np.zeros((ssp.states, ssp.actions))
     played = np.flatnonzero(actions >= 0)
@@ -177,7 +177,7 @@ def one_hot(ssp: SSP, actions: Floats) -> Floats:
 
 
 def check_probabilities(ssp: SSP, weights: Floats) -> None:
-    """Check that a policy plays available actions with probabilities that sum to one, or nothing at all."""
+    """Check that in each state the probabilities of available actions sum to one, or all are zero."""
     sums = weights.sum(axis=1)
     bad = ~((weights >= 0.0).all(axis=1) & ((np.abs(sums - 1.0) <= ROW_SUM_TOLERANCE) | (weights == 0.0).all(axis=1)))
     if bad.any():
@@ -195,7 +195,7 @@ def action_values(ssp: SSP, values: Floats) -> Floats:
 
 
 def step_mean(ssp: SSP, numbers: Floats | Bools, goal: float) -> Floats:
-    """Return the mean of a number of the next state, for each pair; 0 where the action is not available."""
+    """Return the mean of ``numbers[next state]`` for each pair; 0 where the action is not available."""
     mean = np.zeros(ssp.costs.size)
     filled = np.flatnonzero(ssp.available.ravel())
     weighted = ssp.probabilities * np.append(numbers, goal)[ssp.successors]
@@ -204,7 +204,7 @@ def step_mean(ssp: SSP, numbers: Floats | Bools, goal: float) -> Floats:
 
 
 def row_sums(ssp: SSP) -> Floats:
-    """Return what the entries of each row add up to: 1 but for rounding, 0 where the action is not available."""
+    """Return the sum of the entries of each row: 1 up to rounding, or 0 where the action is not available."""
     sums = np.zeros(len(ssp.indptr) - 1)
     filled = np.flatnonzero(np.diff(ssp.indptr))
     sums[filled] = np.add.reduceat(ssp.probabilities, ssp.indptr[filled])

@@ -1,27 +1,26 @@
-"""Goal first, for models where it cannot be reached almost surely: the largest probability, then the smallest cost.
+"""Goal-first planning: maximise the probability of reaching the goal, then minimise the cost.
 
 Definitions
     p*(s) is the largest probability, over all policies, of ever reaching the goal from s. A state is lost if p* is zero
     there, which the graph decides: no path leads from it to the goal (*never* in `goalward.structure`). An episode is
     decided once it is at the goal or in a lost state. Goal-first policies are those that reach the goal with
-    probability p*(s) from every s and decide every episode almost surely. The cost of a policy is what it pays, in
-    expectation, until the episode is decided, whether well or badly; in lost states nothing is counted. Its minimum
-    over the goal-first policies is C*(s). Where the goal is reached almost surely from everywhere, C* is V*.
+    probability p*(s) from every s and decide every episode almost surely. The cost of a policy is its expected cost
+    until the episode is decided, whether won or lost. Its minimum over the goal-first policies is C*(s). If the goal
+    can be reached almost surely from every state, C* is V*.
 
 Method
-    Until an episode is decided, each step adds its probability of winning, of getting to a state from which the goal
-    is reached almost surely, and its probability of losing. So the loss 1 - p* is the value of an SSP on the states in
-    between with the second as its cost, and the probability of a policy is that of its chain with the first as cost.
-    `solve_all` proves bounds of both, in which it treats loops that decide nothing exactly: they are free there. C* is
-    the value of a third SSP: lost states and the goal are one goal, and only rows that keep p* are available. In sure
-    states these are the rows that lead to sure states alone, which the graph decides. Elsewhere a row is kept if it
-    loses at most 1e-9 p*(s), or less if that is too much in the end: ties are decided in double precision, and what
-    that costs is part of the bounds.
+    A step wins if it leads to the goal or a state from which the goal can be reached almost surely (a sure state). A
+    step loses if it leads to a lost state. Consider SSPs on the remaining states. With the probability of losing as
+    cost, the optimal value is the loss, 1 - p*. With the probability of winning as cost, the value of a policy is its
+    probability of reaching the goal. `solve_all` proves bounds on both; loops that decide nothing cost nothing there,
+    so they are exact. C* is the value of a third SSP, in which lost states and the goal form one goal and only rows
+    that keep p* are available. In sure states these are the rows that lead only to sure states, which the graph
+    decides. Elsewhere a row is available if it loses at most 1e-9 p*(s), or less if these losses add up to too much. So
+    ties are decided in double precision, and the bounds include the error.
 
 What is proved
     probability_lower <= the policy's probability of reaching the goal <= p* <= probability_upper, at most `tolerance`
-    apart, and lower <= what the policy costs <= upper as in `solve`, where lower bounds C* over the rows that were
-    kept.
+    apart, and lower <= the cost of the policy <= upper as in `solve`, where `lower` bounds C* over the available rows.
 """
 
 from __future__ import annotations
@@ -40,10 +39,10 @@ from goalward.ssp.graph import can_reach_goal, sure_states
 from goalward.ssp.model import SSP
 
 TIES = (1e-9, 1e-12, 0.0)
-"""A row that loses at most this share of the probability keeps it; the next share, if many steps lose too much."""
+"""A row is available if it loses at most this share of p*; if the losses add up to too much, the next is tried."""
 
 MOST_POLICIES = 50
-COST = "the cost of reaching the goal"  # what the message of a PrecisionError calls it
+COST = "the cost of reaching the goal"  # its name in messages of PrecisionError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,7 +58,7 @@ class GoalFirstSolution(Solution):
     goal_probability
         The largest probability of reaching the goal, p*(s), to the tolerance.
     probability_lower, probability_upper
-        Proved: probability_lower <= that of the policy <= p* <= probability_upper.
+        Proved: probability_lower <= the policy's probability <= p* <= probability_upper.
     """
 
     goal_probability: Floats
@@ -76,7 +75,7 @@ class GoalFirstSolution(Solution):
 
 
 def solve_goal_first(ssp: SSP, tolerance: float) -> GoalFirstSolution:
-    """Solve a model by the largest probability of reaching the goal, then by cost; see the module."""
+    """Return a policy that maximises the probability of reaching the goal, then minimises the cost."""
     alive = can_reach_goal(ssp)
     if not alive[ssp.initial_state]:
         raise UnreachableGoalError(
@@ -105,7 +104,7 @@ def solve_goal_first(ssp: SSP, tolerance: float) -> GoalFirstSolution:
             return solution
     raise PrecisionError(
         f"the bounds on the probability of reaching the goal are {apart:.1e} apart; {tolerance:g} was requested, but"
-        f" double precision proves no more: {remedy(apart)}.solution of this error holds what was proved",
+        f" double precision cannot prove it. {remedy(apart)}. The attribute solution of this error has the best bounds",
         solution,
     )
 
@@ -113,7 +112,7 @@ def solve_goal_first(ssp: SSP, tolerance: float) -> GoalFirstSolution:
 def with_probability(
     ssp: SSP, alive: Bools, sure: Bools, rows: Bools, largest: Floats, tolerance: float
 ) -> GoalFirstSolution:
-    """Return the cheapest policy of some rows, with its probability of reaching the goal."""
+    """Return the cheapest policy among the given rows, with its probability of reaching the goal."""
     solution = solve_all(part(ssp, alive, rows, ssp.costs), tolerance)
     policy = np.full(ssp.states, -1)
     policy[alive] = solution.policy
@@ -128,8 +127,9 @@ def with_probability(
 def best_policy(ssp: SSP, sure: Bools, maybe: Bools, first: Int64s) -> tuple[Floats, Int64s]:
     """Return the largest probability of reaching the goal and a policy that has it.
 
-    The loss gives probabilities to an absolute precision. Where they are tiny, their own digits count: the policy of
-    smallest loss is improved on these. What only rounding makes look better may be a loop that decides nothing.
+    The loss gives probabilities only to an absolute precision. Where they are tiny, the policy of smallest loss is
+    therefore improved by policy iteration on the probabilities themselves. Improvements within rounding are ignored,
+    because they may be loops that decide nothing.
     """
     policy = np.full(ssp.states, -1)
     policy[maybe] = first
@@ -163,7 +163,7 @@ def evaluate_goal_first(chain: SSP, tolerance: float) -> Evaluation:
 
 
 def win_probability(ssp: SSP, sure: Bools, maybe: Bools, policy: Int64s, tolerance: float) -> tuple[Floats, Floats]:
-    """Return the probability of reaching the goal by a policy, and a lower bound; 0 where it may never be decided."""
+    """Return a policy's probability of reaching the goal, and a lower bound; 0 where it may never be decided."""
     value, lower = np.where(sure, 1.0, 0.0), np.where(sure, 1.0, 0.0)
     if maybe.any():
         played = np.arange(ssp.actions) == policy[:, np.newaxis]
@@ -175,7 +175,7 @@ def win_probability(ssp: SSP, sure: Bools, maybe: Bools, policy: Int64s, toleran
 
 
 def part(ssp: SSP, states: Bools, rows: Bools, costs: Floats) -> SSP:
-    """Return the model on some states with some of their rows and other costs; all other states are its goal."""
+    """Return the model on some states, with some of their rows and other costs; all other states become the goal."""
     count = int(np.count_nonzero(states))
     number = np.full(ssp.states + 1, count, dtype=np.int32)
     number[:-1][states] = np.arange(count)
@@ -203,7 +203,7 @@ def rounding(ssp: SSP) -> float:
 
 
 def spread(states: Bools, numbers: Floats) -> Floats:
-    """Return numbers of some states for all: infinity for the others."""
+    """Return the numbers of some states as numbers of all states, with infinity for the others."""
     full = np.full(len(states), np.inf)
     full[states] = numbers
     return full

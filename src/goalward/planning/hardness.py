@@ -8,8 +8,8 @@
     c_min = min c(s, a)                                over available actions
     gap(s, a) = c(s, a) + Σ p V* - V*(s)               the loss of one deviation
 
-Maxima are taken over the sure states, from which some policy reaches the goal almost surely: all, in a proper model.
-Where there are none, B*, T* and D are infinite.
+Maxima are taken over the sure states, from which some policy reaches the goal almost surely. In a proper model these
+are all states. If there are none, B*, T* and D are infinite.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ TIE = 1e-9  # gaps below this, relative to the action's value, count as ties
 
 @dataclass(frozen=True, eq=False)
 class Hardness(ShownAsFacts):
-    """How hard a problem is.
+    """Quantities that say how hard a problem is to learn.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Hardness(ShownAsFacts):
     proper
         Whether some policy reaches the goal almost surely from every state.
     states, sure_states
-        How many states there are, and from how many of them the goal is reached almost surely.
+        The number of states, and of those from which the goal can be reached almost surely.
     """
 
     B_star: float

@@ -1,6 +1,7 @@
 """Policy iteration with exact evaluation: linear equations solved without subtraction, and improvement by residuals.
 
-Row r of state s has cost c_r and weights w_r(t) on other states t and the goal that sum to one. With V(goal) = 0 and
+Row r of state s has cost c_r and weights w_r(t), which sum to one, on the goal and on states t other than s. With
+V(goal) = 0 and
 
     residual_r(V) = c_r + Σ_t w_r(t) (V(t) - V(s)),
 
@@ -40,9 +41,9 @@ def policy_equation(states: int) -> Equation:
 
 @kernel
 def aggregate(problem: Problem, policy: Int64s, begin: int, values: Floats, equation: Equation) -> None:
-    """Sum the rows of a policy over the groups: the equation for the correction of its values.
+    """Write the equation for the correction of a policy's values, with its rows summed over each group.
 
-    ``group[i]`` is that of state ``begin + i``. Other states are not corrected, so they count as the goal.
+    ``group[i]`` is the group of state ``begin + i``. Other states are not corrected, so they count as the goal.
     """
     _, start, target, weight, cost, _ = problem
     group, matrix, goal, right = equation
@@ -70,9 +71,9 @@ def aggregate(problem: Problem, policy: Int64s, begin: int, values: Floats, equa
 def eliminate(equation: Equation, solution: Floats) -> bool:
     """Solve an equation, which is overwritten; return False if some group never leads to the goal.
 
-    Groups are eliminated from the last to the first. The mass that leaves a group is always added up from what is left
-    of its row (Grassmann, Taksar and Heyman 1985). So there is no subtraction, and for right >= 0 the relative error of
-    each component is a few units in the last place times the number of groups.
+    Groups are eliminated from the last to the first. The mass that leaves a group is always added up from the remaining
+    entries of its row (Grassmann, Taksar and Heyman 1985). So there is no subtraction, and for right >= 0 the relative
+    error of each component is a few units in the last place times the number of groups.
     """
     _, matrix, goal, right = equation
     for k in range(goal.size - 1, 0, -1):
@@ -102,7 +103,7 @@ def eliminate(equation: Equation, solution: Floats) -> bool:
 
 @kernel
 def residual(problem: Problem, values: Floats, state: int, row: int) -> tuple[float, float]:
-    """Return the residual of a row of the state, and the sum of the values in it, to which their error is relative."""
+    """Return the residual of a row, and the sum of its cost and values, to which rounding errors are relative."""
     _, start, target, weight, cost, _ = problem
     here = values[state]
     gain = cost[row]
@@ -138,8 +139,8 @@ def policy_iteration(
     """Iterate policies with exact evaluation; each state is its own group in `equation`.
 
     Returns the number of evaluations, 0 if the first policy is not proper. Stops when no row is better or no value fell
-    by more than rounding, so ties cannot make it cycle. Rounding may make an improved policy improper; then the one
-    before is kept. `before` and `proper` are working memory.
+    by more than rounding, so ties cannot make it cycle. Rounding may make an improved policy improper; then the
+    previous policy is kept. `before` and `proper` are working memory.
     """
     evaluations = 0
     while True:
@@ -164,7 +165,7 @@ def policy_iteration(
 
 @kernel
 def dominates(problem: Problem, values: Floats, policy: Int64s, error: float) -> bool:
-    """Return whether no row can beat that of the policy, given that its values have at most this relative error."""
+    """Return whether no row can beat the policy's, given that the values have at most this relative error."""
     for state in range(policy.size):
         for row in range(problem.first[state], problem.first[state + 1]):
             gain, size = residual(problem, values, state, row)

@@ -1,18 +1,18 @@
 """The reduced problem: what remains of a model after the analysis of its graph.
 
-The reduction of an SSP keeps its values and leaves arithmetic that is safe and fast:
+The reduction of an SSP keeps its values and makes the arithmetic safe and fast:
 
-1. Dead ends and the rows that touch them are left out. States from which the goal is reached for nothing have the value
-   0 and become one with the goal.
+1. Dead ends and the rows that may lead to them are removed. States that can reach the goal at no cost have the value 0
+   and are merged with the goal.
 2. Every zero-cost loop becomes one state, with all the rows that leave it.
-3. Self-loops are divided out: a row that stays with probability q costs c / (1 - q) and goes on with p / (1 - q). The
-   mass that leaves is added up, never taken as a difference, so tiny goal probabilities keep all their digits. Without
-   this, mazes take 1.8 times as long and chains 2.1 times.
+3. Self-loops are divided out: a row that stays with probability q gets the cost c / (1 - q) and the probabilities
+   p / (1 - q). The mass 1 - q is added up, never computed as a difference, so tiny goal probabilities keep all their
+   digits. Without this, mazes take 1.8 times as long and chains 2.1 times.
 4. States are numbered so that sweeps carry values away from the goal (`state_order.py`), and split into blocks that are
-   solved one after the other: strongly connected components, small ones together.
+   solved one after the other: strongly connected components, with small ones combined.
 
-The reduction depends on the graph and on which costs are zero. For another model with the same graph and positive costs
-only the numbers are written again (`write_problem`).
+The reduction depends on the graph and on which costs are zero. For another model with the same graph and positive
+costs, only the numbers are rewritten (`write_problem`).
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from goalward.ssp.graph import (
 )  # fmt: skip
 from goalward.ssp.model import SSP
 
-LEAST_NORMAL = 2.0**-1022  # the smallest normal double; here because Numba freezes constants of hashed files only
+LEAST_NORMAL = 2.0**-1022  # the smallest normal double; kernels may read only constants of files in the cache's hash
 SCALE = 2.0**60  # makes the least subnormal number a normal one
-LEAST_BLOCK = 200  # states: smaller components are solved together
+LEAST_BLOCK = 200  # states; smaller components are solved together
 
 
 class Problem(NamedTuple):
@@ -82,7 +82,7 @@ class FreeStates(NamedTuple):
     Attributes
     ----------
     actions
-        The actions of states that reach the goal for nothing; -1 elsewhere.
+        The actions of states that reach the goal at no cost; -1 elsewhere.
     rows
         The rows inside zero-cost loops.
     loop, loops
@@ -96,7 +96,7 @@ class FreeStates(NamedTuple):
 
     @classmethod
     def of(cls, ssp: SSP, usable: Bools, component: Int32s, predecessors: Predecessors, reduced: Int32s) -> FreeStates:
-        """Find what costs nothing; states that reach the goal at no cost are merged with it in `reduced`."""
+        """Find zero-cost rows and loops; states that reach the goal at no cost are merged with it in `reduced`."""
         rows, loop = np.empty_like(usable), np.empty(ssp.states, dtype=np.int32)
         actions = np.empty(ssp.states, dtype=np.int64)
         arrays = (ssp.state_starts, ssp.arrays, usable, predecessors, component, reduced, rows, actions, loop)
@@ -115,13 +115,13 @@ class Reduction(NamedTuple):
     reduced
         The reduced number of each state of the model, or GOAL, or DEAD; GOAL for the goal itself, which comes last.
     members, usable
-        The states of the model in the order of their reduced numbers, and the rows that are left of each.
+        The states of the model in the order of their reduced numbers, and a mask of the remaining rows.
     blocks
         The blocks that are solved one after the other.
     has_free_rows
         Whether some row costs nothing.
     free
-        What costs nothing; None if all rows of the model cost something.
+        The states and loops that cost nothing; None if all rows of the model cost something.
     """
 
     problem: Problem
@@ -135,7 +135,7 @@ class Reduction(NamedTuple):
 
     @classmethod
     def of(cls, ssp: SSP, small: int, members: Int32s | None = None) -> Reduction:
-        """Reduce a model; up to `small` states nothing is swept, so the order by plain distances suffices.
+        """Return the reduction of a model; up to `small` states there are no sweeps, so plain distances order them.
 
         `members` is the order from an earlier reduction of the same graph; it reproduces the same problem.
         """
@@ -219,7 +219,7 @@ def find_free(
     actions: Int64s,
     loop: Int32s,
 ) -> int:
-    """Find the states that reach the goal at no cost, then the zero-cost loops; return how many, or INTERRUPTED."""
+    """Find the states that reach the goal at no cost and the zero-cost loops; return how many loops, or INTERRUPTED."""
     indptr, successors, _, costs = model
     states, width = costs.shape
     flat = costs.reshape(-1)
@@ -247,7 +247,7 @@ def find_free(
 
 @kernel
 def actions_nearer(indptr: Int64s, successors: Int32s, rows: Bools, distance: Int32s, chosen: Int64s) -> None:
-    """Write for each state an action among the given rows that may lead one step nearer; -1 if there is none."""
+    """Write for each state an action, among the given rows, that may lead one step nearer to the goal; else -1."""
     states = distance.size
     actions = rows.size // states
     for state in range(states):
@@ -274,7 +274,7 @@ def expand_actions(origin: Int32s, rows: Int64s, reduced: Int32s, actions: int, 
 
 @kernel
 def find_blocks(members: Int32s, reduced: Int32s, component: Int32s, components: int) -> Blocks:
-    """Split the order of the states: a large component is a block of its own, small ones are put together."""
+    """Split the ordered states into blocks: one for each large component, with small components combined."""
     size = np.zeros(components, dtype=np.int32)
     for position in range(members.size):
         size[component[members[position]]] += 1

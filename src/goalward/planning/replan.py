@@ -1,13 +1,13 @@
-"""Planning again and again on models that differ in their transition probabilities and costs.
+"""Repeated planning on models that differ in their transition probabilities and costs.
 
-A posterior over one support gives sample after sample with the same graph. The reduction of a model depends on the
-graph alone if costs are positive, so it is kept and only its numbers are written again. Up to 128 states one kernel
-writes them, iterates policies from the last policy, which is proper in the next sample because it reaches the goal
-along the same transitions, and proves the result. Larger models go through the rounds of `sweeps.py`. A model with
-another graph is reduced first; everything else is the same.
+Posterior samples with the same support have the same graph. If costs are positive, the reduction of a model depends
+only on its graph, so it is reused and only its numbers are rewritten. For up to 128 states, one kernel writes the
+numbers, iterates policies starting from the last policy, and proves the result. The last policy is proper in the next
+sample, because it reaches the goal along the same transitions. Larger models are solved by the rounds of `sweeps.py`. A
+model with another graph is reduced first.
 
-`goalward.solve` takes over for models with zero costs or dead ends, and where the tolerance is not proved. Where it
-cannot prove it either, its best solution is taken.
+`goalward.solve` takes over for models with zero costs or dead ends, and when the tolerance is not proved. If it cannot
+prove the tolerance either, its best solution is used.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ TOLERANCE = 1e-6
 class Planned(NamedTuple):
     """Optimal values, to a relative tolerance where double precision allows, and a policy that attains them.
 
-    Where the model has no way to the goal, the policy plays the first action there is.
+    At dead ends, the policy plays the first available action.
     """
 
     values: Floats
@@ -44,14 +44,14 @@ class Planned(NamedTuple):
 
 
 class Replanner:
-    """Solves one model after the other, each from the solution of the one before.
+    """Solves a sequence of models, each starting from the previous solution.
 
-    A copy starts afresh, so an agent plans the same way whether it was copied or saved and read back. Only a checkpoint
-    keeps what plans start from: it decides their last bits.
+    A copy starts from scratch, so an agent plans in the same way whether it was copied or saved and loaded. Only a
+    checkpoint stores the starting point of the next plan, because it decides the plan's last bits.
     """
 
     def __init__(self) -> None:
-        self.model: SSP | None = None  # the last one, whose graph was reduced
+        self.model: SSP | None = None  # the last model whose graph was reduced
         self.reduction: Reduction
         self.policy: Int64s | None = None
         self.values: Floats | None = None
@@ -62,7 +62,7 @@ class Replanner:
         return Replanner()
 
     def to_state(self) -> dict[str, Any]:
-        """Return what the next plan starts from."""
+        """Return the starting point of the next plan."""
         previous = None if self.previous is None else {"V": self.previous.values, "pi": self.previous.policy}
         state: dict[str, Any] = {"policy": self.policy, "values": self.values, "previous": previous, "graph": None}
         if self.model is not None and self.model.states > DENSE_STATES:
@@ -96,7 +96,7 @@ class Replanner:
         return self.solve_from_scratch(model)
 
     def iterate(self, model: SSP) -> Planned | None:
-        """Solve a small model by policy iteration from the last policy; None without a proof."""
+        """Solve a small model by policy iteration from the last policy; None if the result is not proved."""
         if self.policy is None or self.reduction.states < model.states:
             return None
         reduction, values, policy = self.reduction, np.empty(model.states), self.policy.copy()
@@ -108,7 +108,7 @@ class Replanner:
 
     @np.errstate(over="ignore", invalid="ignore", divide="ignore")
     def sweep(self, model: SSP, tolerance: float) -> Planned | None:
-        """Solve a large model by sweeps; None without a proof."""
+        """Solve a large model by sweeps; None if the result is not proved."""
         reduction = self.reduction
         extended, rows = reduction.extended(), np.empty(reduction.states, dtype=np.int64)
         if reduction.states == 0 or reduction.reduced[model.initial_state] < 0:
@@ -120,17 +120,16 @@ class Replanner:
         return Planned(self.values, playable(model, reduction.expand_policy(model, rows)))
 
     def solve_from_scratch(self, model: SSP) -> Planned:
-        """Solve a model by `goalward.solve`, from the last solution."""
+        """Solve a model by `goalward.solve`, starting from its last solution."""
         try:
             self.previous = solve(model, TOLERANCE, self.previous)
         except PrecisionError as error:
             self.previous = error.solution
         except UnreachableGoalError:
             raise UnreachableGoalError(
-                "in the model that the agent plans with no policy reaches the goal almost surely; a prior that lets"
-                " actions lead to states without a way out draws such models: let the agent give up"
-                " (give_up_cost=20, or --give-up-cost 20), or rule such transitions out, as Dirichlet(support=world)"
-                " does"
+                "no policy reaches the goal almost surely in the model that the agent plans with: its prior allows"
+                " transitions to states without a way to the goal. Let the agent give up (give_up_cost=20, or"
+                " --give-up-cost 20), or exclude these transitions, as Dirichlet(support=world) does"
             ) from None
         return Planned(self.previous.values, playable(model, self.previous.policy))
 
@@ -157,8 +156,8 @@ def replan(
 ) -> float:
     """Write the numbers of a model and iterate policies; return the relative width of the bounds around the values.
 
-    Every state of the model must be a state of the problem. `policy` has the actions to start from, as far as they
-    make a proper policy, and gets the best ones.
+    Every state of the model must be a state of the problem. `policy` has the actions to start from, which are ignored
+    if they are not proper, and gets the best actions.
     """
     states, actions = model.costs.shape
     longest = write_problem(model, usable, reduced, members, problem)

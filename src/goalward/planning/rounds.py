@@ -1,12 +1,12 @@
-"""Rounds of sweeps that settle the values of a problem, one block of states after the other.
+"""Rounds of sweeps until the values of a problem settle (converge), one block of states after the other.
 
-A round is up to twelve Gauss-Seidel sweeps over the rows of the policy, and one over all rows, which improves the
-policy. Once twelve did not settle the values, rounds begin with a correction that is constant on groups of states of
-similar value: it carries at once what sweeps carry one state at a time. Where sweeps spend their time on the values of
-one policy and its matrix does not fill, a sparse LU takes over: policy iteration.
+A round consists of up to twelve Gauss-Seidel sweeps over the rows of the policy and one sweep over all rows, which
+improves the policy. If twelve sweeps do not settle the values, later rounds begin with a correction that is constant on
+groups of states with similar values: it moves whole groups at once, while sweeps move one state at a time. If the
+sweeps mostly evaluate one policy, and its matrix has little fill-in, a sparse LU replaces them: policy iteration.
 
-A block leads to itself and to earlier blocks only. So it is settled once, before the next one, while its rows are in
-the processor's cache.
+A block leads only to itself and to earlier blocks. So each block is settled once, before the next one, while its rows
+are in the processor's cache.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ GROUPS = 256
 PER_GROUP = 64
 POLICY_SWEEPS = 12  # at most in a round; with one, mazes, chains and consensus take 1.7 to 3 times as long
 SETTLED = 0.02  # sweeps over the policy end at this share of the change of the last sweep over all rows
-MOST_HARM = 2  # corrections after which the change doubled: where values are no good groups, they do harm
+MOST_HARM = 2  # no corrections after this many have doubled the change: values may make bad groups
 DIRECT_AFTER = 12  # rounds before a sparse LU is considered: on dense samples, an early one takes 1.6 times as long
 PATIENCE = 300  # rounds without progress after which sweeps are given up
 PROGRESS = 0.9  # the share of the smallest change so far below which a change counts as progress
@@ -42,14 +42,14 @@ MOST_DIRECT_WORK = 1e9  # about a second
 LU_STATE, LU_LEVELS = 300.0, 1.0 / 30.0
 AT_ONCE = 1 << 22  # multiplications between two reports of progress: some hundredths of a second
 
-# What is known of the block that is being settled: how many rounds, the change of the last sweep over all rows and of
-# the last over the policy, the first change, the smallest one and its round, how many corrections did harm, whether
-# sweeps over the policy did not settle, and how many multiplications there were.
+# Facts about the block in progress: the number of rounds, the change of the last sweep over all rows, the change of the
+# last sweep over the policy, the first change, the smallest change and its round, the number of harmful corrections,
+# whether sweeps over the policy did not settle, and the number of multiplications.
 ROUND, CHANGE, SWEPT, FIRST, SMALLEST, SMALLEST_AT, HARM, STALLED, WORK, FACTS = range(10)
 
 
 class Rounds:
-    """Settles the values and the policy of a problem."""
+    """Computes the values and the policy of a problem by rounds of sweeps."""
 
     def __init__(self, problem: Problem, blocks: Blocks, values: Floats, policy: Int64s):
         self.problem, self.blocks, self.values, self.policy = problem, blocks, values, policy
@@ -62,7 +62,7 @@ class Rounds:
     ) -> bool:
         """Sweep until a sweep changes no value by more than the threshold, relative to cost; False if that fails.
 
-        With `fresh`, each block starts from the initial policy, else from the present values.
+        With `fresh`, each block starts from the initial policy, otherwise from the current values.
         """
         block, settled, states = 0, True, int(self.blocks.bounds[-1])
         while block < len(self.blocks.cyclic):
@@ -87,7 +87,7 @@ class Rounds:
             limit = min(facts[WORK], MOST_DIRECT_WORK)
             solved = False
             if facts[ROUND] >= DIRECT_AFTER and not lost and facts[CHANGE] <= 2.0 * facts[SWEPT]:
-                # Better rows are not what moves the values.
+                # The values still change, but not because of better rows.
                 work = direct_work(self.chain, begin, end, limit) if work == np.inf else work
                 if work <= limit:
                     solved = direct_step(self.chain, begin, end, self.values)
@@ -116,8 +116,8 @@ def digits_done(first: float, change: float, threshold: float) -> float:
     if not first > threshold or not change > threshold:
         return 1.0
     if threshold == 0.0 or first == np.inf or change == np.inf:
-        return 0.0  # sums overflow, or nothing is close enough
-    # Quotients of the changes may overflow.
+        return 0.0  # sums overflowed, or the threshold is zero
+    # Logarithms, because a quotient of changes may overflow.
     return max(0.0, float((np.log(first) - np.log(change)) / (np.log(first) - np.log(threshold))))
 
 
@@ -135,9 +135,10 @@ def settle_blocks(
     sweeps: int,
     fresh: bool,
 ) -> tuple[int, int]:
-    """Settle one block after the other until one of them, or all together, take long.
+    """Settle one block after the other until one block, or all together, takes long.
 
-    Returns the first block that is not settled, whose facts are written if it was begun, and the most rounds of others.
+    Returns the first block that is not settled, and the largest number of rounds of any other block. If that block was
+    begun, its facts are written.
     """
     work = 0
     rounds = 0
@@ -251,7 +252,7 @@ def value_groups(values: Floats, begin: int, most: int, group: Int32s) -> int:
 
 
 def inner_weights(chain: Chain, begin: int, end: int) -> sparse.csr_array:
-    """Return the matrix of a chain inside its block."""
+    """Return the transition matrix of a chain between the states of its block."""
     from scipy import sparse
 
     states, start = end - begin, chain.start[: end - begin + 1].astype(np.int32)

@@ -7,11 +7,11 @@ Method
     The model is reduced (`reduction.py`): dead ends get infinity, zero-cost loops become single states, self-loops are
     divided out, states are put in order of their distance to the goal. Problems of up to 128 states are solved by
     policy iteration with subtraction-free elimination, larger ones by rounds of sweeps and corrections, with direct
-    solves where sweeps stall (`sweeps.py`). Both start from an earlier solution if given. What sweeps cannot
-    prove goes to policy iteration too, up to 1,000 states.
+    solves where sweeps stall (`sweeps.py`). Both start from an earlier solution if one is given. If sweeps cannot prove
+    their result, policy iteration is tried too, up to 1,000 states.
 
 Stopping rule
-    A sweep's residual proves nothing about the error. The answer ends with two-sided bounds (`certificate.py`):
+    A small residual proves nothing about the error. So every answer has two-sided bounds (`certificate.py`):
     lower <= V* <= V_policy <= upper with upper - lower <= tolerance * upper at every state, rounding included.
 """
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from goalward.planning.goal_first import GoalFirstSolution
 
 DENSE_STATES = 128  # up to here policy iteration is faster than sweeps
-MOST_ROWS = 12  # of the table that a notebook shows
+MOST_ROWS = 12  # rows of the table that a notebook shows
 ELIMINATED_STATES = 1000  # up to here elimination takes less than a second, and its own error is below 1e-6
 
 
@@ -90,13 +90,13 @@ class Solution:
         return markov_chain(self.ssp, self.policy)
 
     def save(self, path: str | Path) -> None:
-        """Write values, bounds and policy to `path`, a ``.csv`` file; `chain` can be saved as any model."""
+        """Write values, bounds and policy to `path`, a ``.csv`` file; `chain` can be saved like any model."""
         from goalward.interchange.solutions import write_solution
 
         write_solution(Path(path), self.ssp, self)
 
     def _repr_html_(self) -> str:
-        """Return the solution as a notebook shows it: the first states."""
+        """Return an HTML table of the first states, for notebooks."""
         ssp = self.ssp
         columns: Columns = ["state", Column("value", write=lambda value: number(value, 6)), "action"]
         pairs = zip(self.values[:MOST_ROWS].tolist(), self.policy[:MOST_ROWS].tolist(), strict=True)
@@ -126,27 +126,27 @@ def solve(
     ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None, *, goal_first: bool = False
 ) -> Solution: ...
 def solve(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None, *, goal_first: bool = False) -> Solution:
-    """Solve a model.
+    """Return the optimal values of a model, with proved bounds, and an optimal policy.
 
     Parameters
     ----------
     ssp
         The model.
     tolerance
-        The promise: upper - lower <= tolerance * upper at every state of finite value.
+        The promised precision: upper - lower <= tolerance * upper at every state of finite value.
     start
         The solution of a similar model with the same numbers of states and actions, to start from.
     goal_first
-        Where the goal may be missed: find the largest probability of reaching it, ``solution.goal_probability``, and
-        among the policies that have it the smallest expected cost until the goal is reached or cannot be reached any
-        more. See `goalward.planning.goal_first` for the exact definition; `start` is not used.
+        First maximise the probability of reaching the goal, ``solution.goal_probability``. Among the policies that
+        attain it, minimise the expected cost until the goal is reached or can no longer be reached. See
+        `goalward.planning.goal_first` for the exact definition; `start` is not used.
 
     Raises
     ------
     UnreachableGoalError
         If no policy reaches the goal almost surely from the initial state; with `goal_first`, if no path leads there.
     PrecisionError
-        If the promise cannot be proved in double precision; its `solution` holds the best bounds.
+        If this precision cannot be proved in double precision; its `solution` holds the best bounds.
 
     Examples
     --------
@@ -169,8 +169,8 @@ def solve(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None, *, g
         dead = np.count_nonzero(solution.policy < 0)
         raise UnreachableGoalError(
             f"no policy reaches the goal almost surely from the initial state {ssp.state_name(ssp.initial_state)}"
-            f" ({dead} of {ssp.states} states cannot; goalward.structure or goalward show says which). Choose another"
-            " start, or reach it with the largest probability: goal_first=True, --goal-first"
+            f" ({dead} of {ssp.states} states are dead ends; goalward.structure or goalward show lists them). Choose"
+            " another start, or maximise the probability of reaching the goal: goal_first=True, --goal-first"
         )
     return proved(solution, tolerance, "the values")
 
@@ -180,16 +180,16 @@ def proved(solution: Solution, tolerance: float, what: str) -> Solution:
     if not solution.width <= tolerance:
         raise PrecisionError(
             f"the bounds on {what} are {solution.width:.1e} apart, relative to the value; {tolerance:g} was requested,"
-            f" but double precision proves no more: {remedy(solution.width)}.solution of this error holds the values of"
-            " a policy that reaches the goal, without proof",
+            f" but double precision cannot prove it. {remedy(solution.width)}. The attribute solution of this error has"
+            " the unproved values of a policy that reaches the goal",
             solution,
         )
     return solution
 
 
 def remedy(width: float) -> str:
-    """Return advice for bounds `width` apart; a tolerance of a half would promise next to nothing."""
-    return "raise tolerance, or use what is there: " if width < 0.5 else "no tolerance would help; "
+    """Return advice for bounds `width` apart; a tolerance of 0.5 or more would promise next to nothing."""
+    return "Raise the tolerance" if width < 0.5 else "No tolerance would help"
 
 
 @interruptible()
@@ -214,10 +214,10 @@ def solve_reduced(ssp: SSP, tolerance: float, start: Solution | None, progress: 
         known = None if start is None else start.values
         bounds, iterations = run_sweeps(reduction, extended, policy, tolerance, known, progress)
         if not bounds.width <= tolerance and start is None and reduction.states <= ELIMINATED_STATES:
-            # Loops that cost next to nothing beside the values hold sweeps up. Elimination does not mind them.
+            # Loops that cost little compared with the values slow down sweeps, but not elimination.
             bounds, iterations = iterate_policies(ssp, reduction, extended, policy, tolerance, None)
     if not bounds.width <= tolerance:
-        if start is not None:  # it may have been a bad place to start from
+        if start is not None:  # it may have been a bad starting point
             return solve_all(ssp, tolerance)
         method += ", unproved"
         if not is_proper(ssp, reduction.expand_policy(ssp, policy)):

@@ -1,11 +1,11 @@
 """The order of the states of a reduced problem, which decides how far one sweep carries values.
 
 Every strongly connected component comes after those that it leads to. Inside a component, states are sorted by their
-distance to the goal: the number of steps along transitions that have at least a tenth of the largest probability in
-their row, staying not counted. A tiny chance of the goal in each row says nothing about how values depend on each
-other: by plain steps it would put every state at distance one. Where no likely transition leads on, an unlikely one
-does, so each state still has a row that may lead to an earlier state. Among states at the same distance, successors
-come first.
+distance to the goal: the number of steps along likely transitions, which have at least a tenth of the largest
+probability in their row, self-loops excluded. Plain steps would put every state at distance one if each row has a tiny
+probability of the goal, which says nothing about how values depend on each other. Where likely transitions lead no
+further, unlikely ones are used, so each state still has a row that may lead to an earlier state. Among states at the
+same distance, successors come first.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from goalward.ssp.checks import ModelArrays
 from goalward.ssp.graph import Predecessors, list_predecessors, predecessors_of
 from goalward.ssp.model import SSP
 
-GOAL = -1  # the reduced number of the goal, and of the states that reach it for nothing
+GOAL = -1  # the reduced number of the goal, and of states that reach it at no cost
 DEAD = -2  # the reduced number of dead ends
-LIKELY = 0.1  # rescue grids: 5.5 to 8 times faster than by plain steps
+LIKELY = 0.1  # makes rescue grids 5.5 to 8 times faster than plain steps
 
 
 def order_states(
@@ -28,8 +28,8 @@ def order_states(
 ) -> Int32s:
     """Return the states that can reach the goal, in the order of sweeps.
 
-    `distance` and `order` are those of a search along all usable rows; `distance` becomes that along likely steps.
-    `component` has the strong components of the model. Where each is one state, their order is all that counts.
+    `distance` and `order` come from a search along all usable rows; `distance` is replaced by the distance along likely
+    steps. `component` has the strong components of the model. If each is a single state, only their order counts.
     """
     if components < ssp.states:
         likely_distances(ssp, usable, distance, order)
@@ -41,7 +41,7 @@ def order_states(
 
 @kernel
 def sort_by_component(order: Int32s, component: Int32s, components: int) -> Int32s:
-    """Sort states by their components, keeping the order of the states of each."""
+    """Sort states by their components, keeping the order within each component."""
     place = np.zeros(components + 1, dtype=np.int32)
     for position in range(order.size):
         place[component[order[position]] + 1] += 1
@@ -87,7 +87,7 @@ def mark_likely(model: ModelArrays, usable: Bools, likely: Bools) -> None:
 
 @kernel
 def has_likely_order(model: ModelArrays, likely: Bools, distance: Int32s) -> bool:
-    """Return whether plain distances are likely ones: each state has a likely transition one step nearer."""
+    """Return whether plain distances hold along likely steps: each state has a likely step that leads nearer."""
     states, actions = model.costs.shape
     for state in range(states):
         if distance[state] > 0:
@@ -103,7 +103,7 @@ def has_likely_order(model: ModelArrays, likely: Bools, distance: Int32s) -> boo
 
 @kernel
 def search_back(along_likely: Predecessors, along_all: Predecessors, distance: Int32s, order: Int32s) -> None:
-    """Search breadth-first from the goal along likely transitions, and along others where these lead no further."""
+    """Search breadth-first from the goal along likely transitions, and along unlikely ones where needed."""
     states = distance.size
     total = order.size
     for position in range(total):
@@ -177,10 +177,10 @@ def sort_ties(first: UInt32s, successors: Int32s, component: Int32s, distance: I
 
 @kernel
 def number_states(order: Int32s, loop: Int32s, loops: int, reduced: Int32s, members: Int32s) -> tuple[int, int]:
-    """Give numbers to the states marked DEAD, in order, with one number for each loop.
+    """Assign reduced numbers to the states marked DEAD, in order, with one number for each loop.
 
-    `members` gets the states of the model in the order of their numbers, those of a loop by their own numbers. Returns
-    how many numbers and how many members there are.
+    `members` gets the states of the model in the order of their reduced numbers; the states of one loop are in
+    increasing order. Returns the number of reduced states and the number of members.
     """
     states = loop.size
     start = np.zeros(loops + 1, dtype=np.int64)

@@ -11,9 +11,9 @@ from goalward.planning.reduction import Reduction
 from goalward.planning.rounds import Rounds
 from goalward.progress import Phase
 
-THRESHOLD = 0.5  # of the tolerance: the change of a sweep at which a proof is tried
-FREE_PRECISION = 0.1  # of the tolerance, from which on errors are summed up in problems with free rows
-PRECISION = 1e-3  # the same in other problems
+THRESHOLD = 0.5  # share of the tolerance: a proof is tried when sweeps change values by less
+FREE_PRECISION = 0.1  # share of the tolerance: with zero-cost rows, propagation is tried below it
+PRECISION = 1e-3  # the same without zero-cost rows
 
 
 def run_sweeps(
@@ -39,7 +39,7 @@ def run_sweeps(
     while True:
         settled = rounds.settle(threshold, fresh=fresh, progress=progress)
         exhausted = not settled or threshold < 1e-15
-        # Errors are summed up in a time of many rounds.
+        # The proof by propagation takes as long as many rounds.
         patient = exhausted or (threshold < precision * tolerance and rounds.count >= 2 * propagated)
         policy.fill(-1)
         bounds = prove(reduction, extended, policy, tolerance, patient=patient)

@@ -1,7 +1,6 @@
 """What every model must satisfy, and the canonical form of its arrays.
 
-Messages name the state, the action and the value. Readers of files pass `row_name`, so that messages use the names in
-the file.
+Messages name the state, the action and the value. Readers of files pass `row_name`: messages then use the file's names.
 """
 
 from __future__ import annotations

@@ -196,7 +196,7 @@ class SSP(StatesAndActions, ShownAsFacts):
     ) -> SSP:
         """Make a model of all states that are reachable from a start; states and actions are anything hashable.
 
-        `actions` is a list of the actions of every state, or a function from a state to its actions. `successors` is a
+        `actions` lists the actions of every state, or is a function from a state to its actions. `successors` is a
         function from a state and an action to triples (next state, probability, cost). `goal` is a predicate, a list or
         set of goals, or one goal. More than `limit` states are an error. `normalize` rescales rows that do not sum to
         one.

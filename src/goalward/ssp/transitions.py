@@ -119,8 +119,8 @@ def rows_of(
     """Check columns, sort them into rows and return the arguments of `SSP.from_rows`.
 
     `goals` returns which of the names are goals. `start` is the name of the initial state, by default the first
-    non-goal state. `location` returns the position of a row in the table, for messages. The probabilities of repeated
-    transitions are added up.
+    non-goal state. `location` returns the position of a row in the table, for messages. Repeated transitions are
+    summed.
     """
     is_goal = goals(columns)
     table_rows = None
@@ -153,7 +153,7 @@ def rows_of(
     action_names = [columns.action_names[number] for number in old_actions.tolist()]
     if start is not None and start not in state_names:
         names = ", ".join(map(repr, state_names[:20])) + f" and {S - 20} more" * (S > 20)
-        raise StateError(f"initial_state {start!r} is not a non-goal state of the table; it has {names}")
+        raise StateError(f"initial_state is {start!r}; it must be a non-goal state of the table: {names}")
     rows, codes, next_states, probabilities, paid, *_ = columns
     columns = columns.select(np.flatnonzero(False))  # no rows, which frees the memory of the columns
     for numbers, table in ((rows, states), (codes, actions), (next_states, states)):
@@ -198,7 +198,7 @@ def check_pairs(states: int, actions: int) -> None:
 
 
 def by_appearance(codes: Codes, size: int) -> tuple[Int32s, Int64s]:
-    """Assign numbers in order of appearance; return the number of each code (-1 if absent) and the inverse."""
+    """Assign numbers to codes in order of appearance; return each code's number (-1 if absent) and the inverse."""
     first = np.full(size, len(codes), dtype=np.int64)
     for begin in range((len(codes) - 1) // BLOCK * BLOCK, -1, -BLOCK):
         block = codes[begin : begin + BLOCK]
