@@ -42,5 +42,5 @@ def test_a_watch_ends_the_run() -> None:
 
 
 def test_no_world() -> None:
-    with pytest.raises(SettingError, match="no world is named"):
+    with pytest.raises(SettingError, match="no world is given"):
         run_once(None)

@@ -20,7 +20,7 @@ def test_failed_runs_are_named(write_study, run_here):
     (status,) = check_studies(store)
     tables = status_tables([status])
     lines = render(tables).splitlines()
-    assert f"2 runs failed; what they printed and raised is in {store.folder / 'failed'}" in lines
+    assert f"2 runs failed; output and errors are in {store.folder / 'failed'}" in lines
     for failure in status.failures:
         row = ["grid", "Raises", str(failure.run), "ValueError:", "no", "idea", failure.path.name]
         assert row in [line.split() for line in lines]
@@ -43,8 +43,8 @@ def test_long_lists_and_long_errors_are_cut():
 @pytest.mark.parametrize(
     ("age", "notes"),
     [
-        (5, ["processes at work here now: 1 on far; 2 workers, 1 run in flight"]),
-        (40, ["the entry of far was last renewed 40 s ago; was its process killed?"]),
+        (5, ["processes now at work in this folder: 1 on far; 2 workers, 1 run in flight"]),
+        (40, ["a process on far last reported 40 s ago; it may have been killed"]),
         (100, []),
     ],
 )

@@ -142,7 +142,7 @@ def test_the_verb(tmp_path, capsys, monkeypatch):
     with pytest.raises(SystemExit) as done:
         main(["watch", "mountain-car", "--live"])
     assert done.value.code == 2
-    assert "mountain-car has no model; --live needs one" in capsys.readouterr().err
+    assert "mountain-car has no model, which --live needs" in capsys.readouterr().err
 
 
 def test_a_run_in_a_task_of_the_registry_is_carried_out_again():

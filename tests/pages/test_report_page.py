@@ -197,7 +197,7 @@ def test_stored_studies(visit, stored_folder, tmp_path):
     problems = page.content["studies"][0]["problems"]
     assert problems[0].startswith("This study is partial: 9 of 12 runs are stored.")
     assert problems[1:] == [
-        "Failed runs: 1. goalward status shows why, and goalward run tries again.",
+        "Failed runs: 1. goalward status shows why, and goalward run --retry-failed retries them.",
         "Damaged files of runs: 1.",
     ]
     open_page = visit(page.save(tmp_path / "partial.html"))

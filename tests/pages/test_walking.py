@@ -326,7 +326,7 @@ def test_the_chart_says_who_is_better_and_by_how_much(visit, path, runs):
     trips = f"{same}: psrl {shown(lately[0])}, q-learning {shown(lately[1])} steps a trip."
     assert f"In the last 6 episodes {trips}" in words
     meaning = page.inner_text(".verdict-line + p")
-    assert "gap regret: the extra cost, in expectation, of every action it played, added up." in meaning
+    assert "gap regret: the expected extra costs of all actions that it played, added up." in meaning
     assert "realised regret: the cost that it paid, minus what the best policy pays" in meaning
     assert page.locator(".curve-label").all_text_contents() in (["psrl", "q-learning"], ["q-learning", "psrl"])
     page.click("button[data-value=steps] >> text=steps per episode")

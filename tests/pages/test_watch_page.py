@@ -416,7 +416,7 @@ def test_the_verb(tmp_path, capsys, monkeypatch):
     assert printed[2] == "written: page.html"
     assert (tmp_path / "page.html").stat().st_size > 10_000
     for arguments, message in (
-        (["--out", "page.pdf"], "pages are HTML files"), (["--rival-set", "delta=1"], "name one with --rival"),
+        (["--out", "page.pdf"], "pages are HTML files"), (["--rival-set", "delta=1"], "choose a rival with --rival"),
         (["--rival", "q-learning", "--rival", "uniform"], "choose --rival q-learning or --rival uniform"),
         (["--agent", "psrll"], "psrl"),
     ):  # fmt: skip

@@ -1,6 +1,6 @@
-"""The command line. Each module holds the verbs on one subject; `app` holds what they share.
+"""The command line. Each module defines the commands on one subject; `app` holds the code that they share.
 
-Verbs do not handle the errors of goalward: `main` prints them in one line.
+Commands do not handle the errors of goalward: `main` prints each error in one line.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import typer
 
-# Importing a module registers its verbs; --help lists them in this order.
+# Importing a module registers its commands; --help lists them in this order.
 from goalward.cli import world, learn, study, paper, installation  # noqa: F401  isort: skip
 from goalward.cli.app import app, one_line
 from goalward.errors import GoalwardError
@@ -21,26 +21,26 @@ from goalward.studies.worker_process import use_one_thread
 from goalward.user_code import place_of
 
 BUG = 70
-"""The exit code of errors that should not happen."""
-# What Python says when a thread or a library does not fit into the memory that the system grants.
+"""The exit code of a bug in goalward."""
+# Parts of Python's messages when the system grants too little memory for a thread or a library.
 TOO_LITTLE_MEMORY = ("can't start new thread", "failed to map segment")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; an error becomes one line on stderr and an exit code."""
+    """Run the command line; report an error by one line on stderr and an exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
     if isinstance(sys.stdout, io.TextIOWrapper):
         # Names of states may hold characters that the terminal cannot print.
         sys.stdout.reconfigure(errors="backslashreplace")
-    use_one_thread()  # before a verb loads NumPy
+    use_one_thread()  # before a command loads NumPy
     try:
-        # --debug also works after the verb, where people add it once something has failed.
+        # --debug may stand anywhere: people often append it to a command that has just failed.
         app(args=[argument for argument in words if argument != "--debug"], prog_name="goalward")
     except Exception as error:
         message, code = explained(error)
         if not isinstance(error, GoalwardError):
-            check_interrupt()  # A signal that comes while the compiler calls back breaks what is compiled.
+            check_interrupt()  # A signal during compilation can look like another error.
         if debug:
             raise
         typer.echo(f"{typer.style('goalward:', fg='red')} {message}", err=True)  # in colour on a terminal only
@@ -60,4 +60,4 @@ def explained(error: Exception) -> tuple[str, int]:
         return f"{place}: {type(error).__name__}: {text}; --debug shows the traceback", 2
     elif not any(part in str(error) for part in TOO_LITTLE_MEMORY):
         return f"a bug in goalward ({type(error).__name__}: {text}); please report it with the output of --debug", BUG
-    return f"the system refused: {text}; --debug shows where", 2
+    return f"the system refused: {text}; --debug shows the traceback", 2

@@ -1,7 +1,7 @@
-"""What the verbs share: the application, their common options, and how they print.
+"""Code that all commands share: the application, the common options, and printing.
 
-A new verb is one function with ``@app.command()`` in a module of this package that `goalward.cli` imports. It parses
-its arguments, makes one call and ends in `show(table, ...)`. It imports what is heavy inside the function, so that
+A new command is one function with ``@app.command()`` in a module of this package that `goalward.cli` imports. It parses
+its arguments, makes one call and ends with `show(table, ...)`. It imports large packages inside the function, so that
 ``--help`` and ``--version`` answer at once.
 """
 
@@ -47,7 +47,7 @@ def common(
         bool, typer.Option("--debug", help="Show the traceback of an error. Works before and after the command.")
     ] = False,
 ) -> None:
-    """Declare the options that all verbs share; `main` reads ``--debug``."""
+    """Declare the options that all commands share; `main` reads ``--debug``."""
 
 
 def given_options(**options: Any) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def given_options(**options: Any) -> dict[str, Any]:
 
 
 def one_line(text: str, longest: int = 1_500) -> str:
-    """Return a text as one line of bounded length, without characters that a terminal would obey."""
+    """Return a text as one line of at most about `longest` characters, with control characters made visible."""
     line = visible(" ".join(text.split()))
     half = longest // 2
     return line if len(line) <= longest else f"{line[:half]} ... {line[-half:]}"
@@ -68,7 +68,7 @@ def say(*lines: str, format: str = "text") -> None:
 
 
 def say_choice(store: Store, study: str | None) -> None:
-    """Say on standard error which design is shown if a study has several; without a name, for each study."""
+    """Print to stderr which design is shown if a study has several; if `study` is None, do so for every study."""
     for sentence in filter(None, map(store.choice, [study] if study else store.studies())):
         typer.echo(visible(sentence), err=True)
 
@@ -85,14 +85,14 @@ def show(*tables: Table, format: str, written: Iterable[Path | None] = ()) -> No
     elif format == "text" or terminal:
         say(render(tables, format))
     else:
-        sys.stdout.write(f"{render(tables, format)}\n")  # as it is: echo would drop some characters of labels
+        sys.stdout.write(f"{render(tables, format)}\n")  # not echo, which would drop some characters of labels
     if files := [f"written: {path}" for path in written if path is not None]:
         say("", *files, format=format)
 
 
 def show_if(wanted: bool, address: str) -> None:
-    """Show a page in a browser if that is wanted."""
+    """Open a page in a browser if `wanted` is true."""
     import webbrowser
 
     if wanted and not webbrowser.open(address):
-        say(f"no browser was found; open {address} in one")
+        say(f"no browser was found; open {address} yourself")

@@ -1,4 +1,4 @@
-"""The verb about the installation: whether it works."""
+"""The command that checks the installation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def doctor(
     test: Annotated[bool, typer.Option("--test/--no-test", help="Also compile the kernels of all agents.")] = True,
     format: options.Format = "text",
 ) -> None:
-    """Print what is installed and whether it works."""
+    """Check the installation and print versions."""
     if test:
         from goalward.learning.warm_up import warm_up
 
@@ -31,7 +31,7 @@ def doctor(
 
 
 def installed() -> dict[str, str]:
-    """Return what is installed where."""
+    """Return versions of packages, facts about the machine, and the state of the kernel cache."""
     from importlib.metadata import PackageNotFoundError, version
 
     from goalward.studies.run_file import host
@@ -52,12 +52,12 @@ def installed() -> dict[str, str]:
 
 
 def cache_state() -> str:
-    """Return where compiled kernels are stored, and how many there are."""
+    """Return the folder of compiled kernels and their number."""
     from goalward import jit
 
     folder = jit.cache_directory()
     if folder is None:
-        return "none: no folder can be written, so every process compiles its own; set GOALWARD_CACHE_DIR"
+        return "none: no cache folder is writable, so every process compiles the kernels; set GOALWARD_CACHE_DIR"
     files = list(folder.rglob("*.nbc"))
     # Several installations with the same sources share the folder, each with its own copies.
     compiled = len({path.name.partition("-")[0] for path in files})

@@ -1,4 +1,4 @@
-"""The verbs about one run: learn prints it, watch replays it on a page."""
+"""The commands for one run: `learn` prints its costs, `watch` replays it on a page."""
 
 from __future__ import annotations
 
@@ -37,25 +37,25 @@ def learn(
     start: options.Start = None,
     cost: options.Cost = None,
     give_up_cost: options.GiveUpCost = None,
-    save: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the agent to a file after the run.")] = None,
-    resume: Annotated[Path | None, typer.Option(metavar="FILE", help="Continue with the agent in a file.")] = None,
+    save: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the agent, to resume it later.")] = None,
+    resume: Annotated[Path | None, typer.Option(metavar="FILE", help="Continue with a saved agent.")] = None,
     save_policy: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the policy to deploy.")] = None,
     format: options.Format = "text",
 ) -> None:
-    """Let an agent learn in a world, and print what it cost.
+    """Let an agent learn in a world, and print its costs.
 
-    An environment is learnt through its steps, so a saved policy takes what the environment emits. Regret is measured
-    where the true model is known; goalward solve finds the optimal cost of an environment with a table.
+    In an environment, the agent learns by taking steps, so a saved policy accepts the environment's observations.
+    Regret is printed if the true model is known. goalward solve finds the optimal cost of environments with a table.
     """
     from goalward.agents import agent_file
     from goalward.signals import received, stop_requests
 
     if resume is not None and (agent is not None or agent_settings):
-        raise SettingError("--resume restores the agent and its settings; leave --agent and --agent-set out")
+        raise SettingError("--resume restores the agent and its settings; leave out --agent and --agent-set")
     own = next((text for text in [agent or "", *(agent_settings or [])] if ".py:" in text), None)
     if save is not None and own is not None:
-        raise SettingError(f"--save works only for goalward's own agents and priors; {own} is a file; leave it out")
-    # What cannot be written is refused before the run.
+        raise SettingError(f"--save works only for goalward's own agents and priors, not for {own}; leave out --save")
+    # Refuse files that cannot be written before the run, not after it.
     for path, what in ((save, "agent"), (save_policy, "policy")):
         if path is not None:
             agent_file.check_place(path, what)
@@ -105,8 +105,8 @@ def watch(
 ) -> None:
     """Write a page that replays how an agent learns.
 
-    An environment that exposes its table of transitions, such as FrozenLake-v1, is replaced by its model: the page then
-    compares what the agent believes with the truth. Any other environment is stepped.
+    If an environment exposes its table of transitions, as FrozenLake-v1 does, the agent learns in the model made of it,
+    and the page compares the agent's beliefs with the truth. In other environments, the agent learns by taking steps.
     """
     from goalward.pages.page import check_page_path
     from goalward.pages.watch import watch as make_page
@@ -117,13 +117,13 @@ def watch(
     if rivals and len(rivals) > 1:
         raise SettingError(f"a page shows one rival, not {len(rivals)}; choose --rival {' or --rival '.join(rivals)}")
     if not rivals and rival_settings:
-        raise SettingError("--rival-set sets the rival; name one with --rival")
+        raise SettingError("--rival-set is a setting of the rival; choose a rival with --rival")
     rules = given_options(goal=goal, start=start, cost=cost, give_up_cost=give_up_cost)
     model = load_shown(world, settings or [], **rules)
     usual_agent, usual_episodes = defaults(model)
     episodes = usual_episodes if episodes is None else episodes
     if not isinstance(model, SSP) and live:
-        raise SettingError(f"{world} has no model; --live needs one: leave it out and the page replays the run")
+        raise SettingError(f"{world} has no model, which --live needs; leave out --live to replay the run")
     chosen = [(agent or usual_agent, agent_settings), *((rival, rival_settings) for rival in rivals or [])]
 
     def run_agent(index: int, **options: Any) -> SingleRun:
@@ -148,7 +148,7 @@ def watch(
     with stop_requests() as stopped:
         runs = [run_agent(index, keep_replay=True) for index in range(len(chosen))]
     with phase("writing the page"):
-        # A page that is mailed should not say where the map lies on this disk.
+        # Only the file name: a page that is sent to others should not contain local folders.
         page = make_page(*(single.run for single in runs), world=Path(world).name)
         path = page.save(out)
     say(*map(run_line, runs), f"written: {path}")
@@ -158,14 +158,14 @@ def watch(
 
 
 def run_line(single: SingleRun) -> str:
-    """Return one line about a run."""
+    """Return one line about a run: agent, episodes, steps."""
     run = single.run
     cut = f"; cut off: {run.truncation}" if run.truncated else ""
     return f"{run.agent.name}: {plural(len(run.costs), 'episode')}, {plural(run.total_steps, 'step')}{cut}"
 
 
 class SingleRun(NamedTuple):
-    """A run, its duration, and the description of its agent's origin that is saved with it."""
+    """A run, its duration, and the origin of its agent (world, seed, ...), which is saved with the agent."""
 
     run: Run
     seconds: float
@@ -178,7 +178,7 @@ def defaults(world: AnyWorld) -> tuple[str, int]:
 
 
 def load_shown(name: str, settings: Sequence[str], **rules: Any) -> AnyWorld:
-    """Return a world to show: its model (environments with a table of transitions have one), or the world itself."""
+    """Return the model of a world, also of environments with a table; if there is no model, the world itself."""
     from goalward import worlds
 
     try:
@@ -201,11 +201,11 @@ def run_once(
     use_model: bool = False,
     **options: Any,
 ) -> SingleRun:
-    """Let an agent learn in a world, both given as on a command line.
+    """Let an agent learn in a world; agent, world and settings are written as on the command line.
 
-    A saved agent, `resume`, knows its world and its rules, and gets a new seed unless one is given, so that it does not
-    repeat earlier random draws. With `use_model`, an environment that exposes its table of transitions is learnt in its
-    model instead of through its steps. `options` are those of `goalward.learn`.
+    `resume` is the file of a saved agent, which also stores its world and rules. A resumed agent gets a new seed unless
+    one is given, so that it does not repeat earlier random draws. With `use_model`, the agent learns in the model of an
+    environment that exposes its table, not through the steps. `options` are passed to `goalward.learn`.
     """
     from goalward import agents, worlds
     from goalward.agents import agent_file
@@ -224,7 +224,7 @@ def run_once(
         origin |= saved_origin
         if world is None and ":" in str(origin.get("world")):
             raise SettingError(
-                f"{resume} was saved in {origin['world']}, code outside goalward that runs only if you name it:"
+                f"{resume} was saved in {origin['world']}, which is not part of goalward; to run that code, name it:"
                 f" goalward learn {origin['world']} --resume {resume}"
             )
     if world is not None:
@@ -232,7 +232,7 @@ def run_once(
     origin["rules"] = origin.get("rules", {}) | dict(rules or {})
     name = origin.get("world")
     if name is None:
-        raise SettingError("no world is named; choose one of: goalward list worlds")
+        raise SettingError("no world is given; goalward list worlds prints their names")
     read = load_shown if use_model else worlds.load_world
     place = read(name, origin["settings"], **origin["rules"])
     usual_agent, usual_episodes = defaults(place)
@@ -249,7 +249,7 @@ def run_once(
         if max_steps is None and graph is not None:
             check_end(graph, learner, limited=False)
         if not is_foreign(name):
-            # A run of two steps comes first, so that the measured time does not include compiling. It changes nothing.
+            # A run of two steps compiles the kernels, so that the measured time excludes it. Its results are discarded.
             learn(learner, place, episodes, seed, max_steps=2, resume=resumes)
         start = time.perf_counter()
         run = learn(learner, place, episodes, seed, max_steps=max_steps, resume=resumes, **options)
@@ -258,14 +258,14 @@ def run_once(
 
 
 def run_tables(run: Run, seconds: float, world: str, title: str = "") -> list[Table]:
-    """Return how a run went: costs and regret after powers of ten of episodes, and facts about the whole run."""
+    """Return two tables: costs and regret after 1, 10, 100, ... episodes, and facts about the whole run."""
     import numpy as np
 
     from goalward.acting.stop_conditions import Ended
     from goalward.figures.styles import cause_name
     from goalward.settings import plain
 
-    # An episode in which the run was ended is not finished.
+    # The last episode does not count if the run was cut off in it.
     count = len(run.costs) - bool(not run.ended & Ended.EPISODES and len(run.reached) and not run.reached[-1])
     shown = sorted({10**power for power in range(len(str(count))) if 10**power < count} | ({count} if count else set()))
     known = not math.isnan(run.optimal_value)

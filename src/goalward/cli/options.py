@@ -1,4 +1,4 @@
-"""The options and arguments that several verbs share, as annotations of their parameters."""
+"""Options and arguments that several commands share, as annotations of their parameters."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from goalward.table import FORMATS
 
 
 def checked_format(name: str) -> str:
-    """Return the name of a format; raise UnknownNameError if there is none of this name."""
+    """Return the name of an output format; raise UnknownNameError if it is not one of `FORMATS`."""
     if name not in FORMATS:
         raise UnknownNameError("format", name, FORMATS)
     return name
@@ -35,24 +35,25 @@ AgentSettings = Annotated[
 AgentName = Annotated[
     str | None,
     typer.Option(
-        "--agent", help="An algorithm (goalward list agents), or a.py:Mine.  [default: psrl, continuous-psrl]"
+        "--agent",
+        help="An algorithm (goalward list agents), or my_agent.py:MyAgent.  [default: psrl or continuous-psrl]",
     ),
 ]
 Episodes = Annotated[
-    int | None, typer.Option(help="How many episodes to run.  [default: 1000, or 20 with continuous states]")
+    int | None, typer.Option(help="The number of episodes.  [default: 1000, or 20 with continuous states]")
 ]
 MaxSteps = Annotated[int | None, typer.Option(help="End a run after this many steps.")]
-Picture = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw it: .png, .pdf or .svg.")]
+Picture = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the world: .png, .pdf or .svg.")]
 GiveUpCost = Annotated[
-    float | None, typer.Option(metavar="NUMBER", help="Let the agent give up: back to the start, at this cost.")
+    float | None, typer.Option(metavar="NUMBER", help="Add an action that gives up: return to the start, at this cost.")
 ]
 Goal = Annotated[
     list[str] | None,
     typer.Option(
         "--goal",
         metavar="RULE",
-        help="Environments: which steps reach the goal: terminated, or the least reward. Model files: the label or"
-        " state that is the goal; can be repeated.",
+        help="Environments: which steps reach the goal: terminated, or the smallest reward that means the goal. Model"
+        " files: the label or state that is the goal; repeatable.",
     ),
 ]
 Start = Annotated[str | None, typer.Option(metavar="STATE", help="Model files: the state to start in.")]
@@ -61,16 +62,16 @@ Cost = Annotated[
     typer.Option(
         metavar="RULE",
         help="Environments: what a step costs: penalty (minus a negative reward, otherwise 1), reward (minus the"
-        " reward) or a number. Model files: the reward that is the cost, or the cost of every step.",
+        " reward) or a number. Model files: the name of the reward that is the cost, or a number for every step.",
     ),
 ]
 Open = Annotated[bool, typer.Option("--open", help="Show the page in a browser.")]
 Folder = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder.")]
 StudyName = Annotated[
     str | None,
-    typer.Option("--study", metavar="NAME[/DESIGN]", help="Which study or design.  [default: the one run last]"),
+    typer.Option("--study", metavar="NAME[/DESIGN]", help="A study, or a design of it.  [default: the last one run]"),
 ]
-Workers = Annotated[int | None, typer.Option(help="Number of processes; 1 is only this one.  [default: one per core]")]
+Workers = Annotated[int | None, typer.Option(help="Number of processes.  [default: one per core]")]
 DaskAddress = Annotated[str | None, typer.Option("--dask", metavar="ADDRESS", help="A Dask cluster: tcp://host:8786.")]
 Level = Annotated[float, typer.Option(help="The confidence level of the intervals.")]
 Format = Annotated[
@@ -79,7 +80,7 @@ Format = Annotated[
         "--format",
         metavar="|".join(FORMATS),
         callback=checked_format,
-        help="How to print: csv is the main table; csv and json have all digits, infinite numbers are null in json.",
+        help="The output format. csv: only the main table. csv and json: all digits. json: null for infinite numbers.",
     ),
 ]
 TableFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the tables: .md, .csv, .tex, ...")]

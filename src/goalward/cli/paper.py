@@ -1,4 +1,4 @@
-"""The verbs about the paper: reproduce its figures, test its claims, compare runs with its theory, run the arena."""
+"""The commands about the paper: reproduce its figures, test its claims, compare runs with its theory, run the arena."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from goalward.table import Table
 
 @app.command()
 def reproduce(
-    regime: Annotated[str, typer.Option(help="theory: confidence widths as proved. tuned: scaled down.")] = "theory",
-    instances: Annotated[bool, typer.Option("--instances", help="Use random instances of RandomMDP instead.")] = False,
+    regime: Annotated[str, typer.Option(help="theory: the proved confidence widths. tuned: smaller ones.")] = "theory",
+    instances: Annotated[bool, typer.Option("--instances", help="Use many random instances of RandomMDP.")] = False,
     episodes: Annotated[int | None, typer.Option(help="Episodes of each run.  [default: 10,000]")] = None,
     runs: Annotated[int | None, typer.Option(help="Runs of each agent in each world.  [default: 10]")] = None,
     out: Annotated[Path | None, typer.Option(help="The results folder.  [default: results/paper-REGIME]")] = None,
@@ -46,7 +46,7 @@ def reproduce(
 
 @app.command()
 def claims(
-    only: Annotated[list[str] | None, typer.Option(metavar="TEST", help="Run this test. Repeatable.")] = None,
+    only: Annotated[list[str] | None, typer.Option(metavar="TEST", help="Run only this test. Repeatable.")] = None,
     out: Annotated[Path, typer.Option(help="The results folder; it may hold runs already.")] = Path("results/claims"),
     workers: options.Workers = None,
     format: options.Format = "text",
@@ -65,14 +65,14 @@ def claims(
 def theory(
     folder: options.Folder,
     study: options.StudyName = None,
-    runs: Annotated[int, typer.Option(min=1, help="How many runs of each agent in each world to carry out again.")] = 3,
+    runs: Annotated[int, typer.Option(min=1, help="How many runs of each agent in each world to repeat.")] = 3,
     out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="For the figures.  [default: RESULTS]")] = None,
     format: options.Format = "text",
 ) -> None:
-    """Print what is proved about the agents of a study.
+    """Print which regret bounds are proved for the agents of a study.
 
-    Their runs are measured against the paper's lemmas if the agent plans with draws from a posterior. Stored runs have
-    no sampled models, so they are carried out again; if an agent is in a file of yours, this executes the file.
+    If an agent plans with posterior samples, its runs are compared with the paper's lemmas. Stored runs do not contain
+    the sampled models, so some runs are repeated; if an agent is defined in a file of yours, this executes the file.
     """
     from goalward.cli.study import read_results
     from goalward.paper.study_report import publish_theory
@@ -98,7 +98,7 @@ def arena(
 ) -> None:
     """Run agents in many worlds, and compare their regret.
 
-    Those that pay less than twice the regret of PSRL-SSP then play ten times as many episodes, which reveals runs
+    Agents with less than twice the regret of PSRL-SSP then play ten times as many episodes, which reveals runs
     that are stuck.
     """
     from goalward.cli.study import run_and_report
@@ -124,7 +124,7 @@ def arena(
         stored = open_results(out, stage.design.reference)
         ratios = compare_all(stored, REFERENCE, refusals=refused, largest_values=largest_values(stage))
         files.extend(publish_arena(ratios, out, stage.design.name))
-        # Programs get one row for each agent in each world, people a column for each agent.
+        # csv and json get one row for each agent in each world, text one column for each agent.
         single = [ratios.table] if format in ("csv", "json") else []
         shown.extend(replace(table, name=prefix + table.name) for table in [*single, *arena_tables(ratios), *about])
         return ratios, not (report.failures or report.stopped)

@@ -1,4 +1,4 @@
-"""The verbs about studies and their results: run, status, summary, plot, report, export."""
+"""The commands for studies and their results: run, status, summary, plot, report, export."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from goalward.cli import options
 from goalward.cli.app import app, given_options, one_line, say, say_choice, show, show_if
 from goalward.errors import FileError, SettingError
 from goalward.formatting import duration, plural
-from goalward.table import Cell, Column, Columns, Table
+from goalward.table import Cell, Column, Columns, Stream, Table
 
 if TYPE_CHECKING:
     from goalward.results.results import Results
@@ -36,20 +36,20 @@ def run(
     out: Annotated[Path | None, typer.Option(help="The results folder. The default is results/NAME.")] = None,
     workers: options.Workers = None,
     dask: options.DaskAddress = None,
-    shard: Annotated[str | None, typer.Option(metavar="I/N", help="Only part I of N, as in a job array: 3/16.")] = None,
+    shard: Annotated[str | None, typer.Option(metavar="I/N", help="Run part I of N, for job arrays: 3/16.")] = None,
     only: Annotated[
-        list[str] | None, typer.Option(metavar="KIND=NAME", help="Some runs: agent=psrl, world='grid*'. Repeatable.")
+        list[str] | None, typer.Option(metavar="KIND=NAME", help="Some runs only: agent=psrl, world='g*'. Repeatable.")
     ] = None,
-    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Longer runs count as failed.")] = None,
-    memory_limit: Annotated[int | None, typer.Option(metavar="MB", help="Larger runs count as failed.")] = None,
+    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Runs that take longer fail.")] = None,
+    memory_limit: Annotated[int | None, typer.Option(metavar="MB", help="Runs that need more fail.")] = None,
     retries: Annotated[int, typer.Option(help="How often to retry a run that fails.")] = 0,
     retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Also retry runs that failed before.")] = False,
     tag: Annotated[
-        list[str] | None, typer.Option(metavar="TEXT", help="Keep a text with the study; export shows it. Repeatable.")
+        list[str] | None, typer.Option(metavar="TEXT", help="Store a text with the study; export shows it. Repeatable.")
     ] = None,
-    show_study: Annotated[bool, typer.Option("--show", help="Print the complete study: TOML, or json.")] = False,
+    show_study: Annotated[bool, typer.Option("--show", help="Print the complete study and run nothing.")] = False,
     again: Annotated[
-        str | None, typer.Option(metavar="KEY", help="STUDY is a results folder: repeat this run and compare it.")
+        str | None, typer.Option(metavar="KEY", help="Repeat a stored run and compare. STUDY is a results folder.")
     ] = None,
     format: options.Format = "text",
 ) -> None:
@@ -79,7 +79,7 @@ def run(
 
 
 def make_runs(study: Study, folder: Path, workers: int | None, wanted: Options) -> tuple[Report, list[Table]]:
-    """Carry out the runs of a study that are missing in a folder; return the report and its tables."""
+    """Make the runs of a study that are missing in a folder; return the report and its tables."""
     from goalward.studies.runner import run_study, study_progress
     from goalward.studies.store import Store
 
@@ -91,7 +91,7 @@ def make_runs(study: Study, folder: Path, workers: int | None, wanted: Options) 
 def run_and_report(
     study: Study, folder: Path, workers: int | None, dask: str | None, format: str
 ) -> tuple[Report, list[Table]]:
-    """Run a study whose results are then published; show the report and exit if there are none."""
+    """Run a study and return its report; if it has no results, print the report and exit with code 1."""
     from goalward.studies.runner import Options
 
     report, tables = make_runs(study, folder, workers, Options(dask=dask))
@@ -125,9 +125,9 @@ def status(
     yes: Annotated[bool, typer.Option("--yes", help="With --prune: do not ask.")] = False,
     format: options.Format = "text",
 ) -> None:
-    """Print which runs are stored; changes nothing.
+    """Print which runs are stored, failed or missing.
 
-    Only names and sizes of files are checked; with --check, every file is read.
+    Only names and sizes of files are checked; with --check, every file is read. Only --prune changes anything.
     """
     from goalward.studies.presence import active
     from goalward.studies.status import check_studies, unused_files
@@ -147,7 +147,7 @@ def status(
             notes.append(f"runs that belong to no study are not counted: {error}")
         else:
             if unused:
-                notes.append(f"{plural(unused, 'run')} of no study; goalward status {folder} --prune deletes them")
+                notes.append(f"{plural(unused, 'run')} without a study; goalward status {folder} --prune deletes them")
     show(*status_tables(checked, notes), format=format)
     say_choice(store, study)
     if not all(status.sound for status in checked):
@@ -155,12 +155,12 @@ def status(
 
 
 def working_notes(present: Sequence[dict[str, Any]]) -> list[str]:
-    """Return notes on the processes that are making runs in a folder, and on those that may have been killed."""
+    """Return notes on the processes that are at work in a folder and on processes that may have been killed."""
     from goalward.studies.presence import LATE_SECONDS
 
     late = [facts for facts in present if facts["age"] > LATE_SECONDS]
     notes = [
-        f"the entry of {facts.get('host')} was last renewed {duration(facts['age'])} ago; was its process killed?"
+        f"a process on {facts.get('host')} last reported {duration(facts['age'])} ago; it may have been killed"
         for facts in late
     ]
     processes = [facts for facts in present if facts not in late]
@@ -171,7 +171,7 @@ def working_notes(present: Sequence[dict[str, Any]]) -> list[str]:
     runs = sum(len(facts["keys"]) for facts in processes)
     where = ", ".join(f"{number} on {host}" for host, number in hosts.items())
     in_flight = f"{plural(workers, 'worker')}, {plural(runs, 'run')} in flight"
-    return [f"processes at work here now: {where}; {in_flight}", *notes]
+    return [f"processes now at work in this folder: {where}; {in_flight}", *notes]
 
 
 def prune_folder(store: Store, yes: bool, format: str) -> None:
@@ -193,7 +193,7 @@ def prune_folder(store: Store, yes: bool, format: str) -> None:
 
 
 def read_results(folder: Path, study: str | None, curves: Collection[str] | None = None) -> Results:
-    """Read the results of a study, with some curves or all, and mention which of its designs is read."""
+    """Read the results of a study, with the named curves or all, and print which of its designs is read."""
     from goalward.results.measures import CURVES
     from goalward.results.results import load_results
     from goalward.studies.store import Store
@@ -209,16 +209,16 @@ def summary(
     folder: options.Folder,
     study: options.StudyName = None,
     level: options.Level = 0.95,
-    interval: Annotated[str, typer.Option(help="t: means. median: medians, for any distribution.")] = "t",
+    interval: Annotated[str, typer.Option(help="t: means. median: medians; valid for any distribution.")] = "t",
     compare: Annotated[
-        tuple[str, str] | None, typer.Option(metavar="A B", help="Compare two agents run by run instead.")
+        tuple[str, str] | None, typer.Option(metavar="A B", help="Print a run-by-run comparison of two agents.")
     ] = None,
     measure: Annotated[
         str | None,
         typer.Option(help="With --compare: gap_regret (varies least), regret or cost.  [default: the first one known]"),
     ] = None,
     reference: Annotated[
-        bool, typer.Option("--reference", help="Also divide the gap regret by a scale: a heuristic, not a bound.")
+        bool, typer.Option("--reference", help="Also print gap regret over a heuristic scale, not a bound.")
     ] = False,
     out: options.TableFile = None,
     format: options.Format = "text",
@@ -258,8 +258,8 @@ def plot(
     ] = None,
     axes: Annotated[str | None, typer.Option(help="linear or log.  [default: linear]")] = None,
     level: Annotated[float | None, typer.Option(help="The confidence level.  [default: 0.95]")] = None,
-    band: Annotated[str | None, typer.Option(help="mean or median of the runs, with a band.  [default: mean]")] = None,
-    guides: Annotated[bool | None, typer.Option(help="Draw √K and log K.  [default: on log axes]")] = None,
+    band: Annotated[str | None, typer.Option(help="The curve with a band: mean or median.  [default: mean]")] = None,
+    guides: Annotated[bool | None, typer.Option(help="Draw √K and log K too.  [default: on log axes]")] = None,
 ) -> None:
     """Draw the results of a study."""
     from goalward.figures import registry
@@ -316,9 +316,13 @@ def export(
     from goalward.studies.store import Store
 
     store = Store.open(folder)
-    table = visits_table(store, study) if visits else export_table(store, study, absent)
+    printed = out is None and format == "csv" and not sys.stdout.isatty()
+    rows_in = Stream if printed or (out is not None and out.suffix in (".csv", ".parquet")) else list
+    table = visits_table(store, study, rows_in) if visits else export_table(store, study, absent, rows_in)
     say_choice(store, study)
-    if out is None:
+    if printed:
+        sys.stdout.writelines(table.csv_lines())
+    elif out is None:
         show(table, format=format)
     else:
         table.save(out)
@@ -326,7 +330,7 @@ def export(
 
 
 def status_tables(studies: Sequence[Status], notes: Sequence[str] = ()) -> list[Table]:
-    """Return which runs of some studies are stored, which failed and which files are damaged."""
+    """Return tables of the stored, failed and missing runs of some studies, and of damaged files."""
     cells = [row for status in studies for row in status.rows]
     totals = [
         {
@@ -355,9 +359,9 @@ def status_tables(studies: Sequence[Status], notes: Sequence[str] = ()) -> list[
 def next_step(status: Status) -> str:
     failed = sum(row["failed"] for row in status.rows)
     absent = status.planned - status.stored - failed
-    steps = [f"makes the other {absent:,}"] * bool(absent)
-    steps += [f"with --retry-failed tries the {failed:,} that failed again"] * bool(failed)
-    return f"goalward run {', '.join(steps)}" if steps else "complete"
+    steps = [f"goalward run makes {plural(absent, 'missing run')}"] * bool(absent)
+    steps += [f"goalward run --retry-failed retries {plural(failed, 'failed run')}"] * bool(failed)
+    return "; ".join(steps) or "complete"
 
 
 def report_tables(report: Report, folder: Path) -> list[Table]:
@@ -381,14 +385,14 @@ def report_tables(report: Report, folder: Path) -> list[Table]:
 
 
 def problem_tables(failures: Sequence[Failure], damaged: Sequence[tuple[Path, str]]) -> list[Table]:
-    """Return the failed runs and the damaged files as tables; in text, only the first of each are shown."""
+    """Return the failed runs and the damaged files as tables; text output shows only the first rows."""
     tables = []
     if failures:
         rows = [
             vars(failure) | {"path": str(failure.path), "record": Cell(str(failure.path), failure.path.name)}
             for failure in failures
         ]
-        title = f"{plural(len(failures), 'run')} failed; what they printed and raised is in {failures[0].path.parent}"
+        title = f"{plural(len(failures), 'run')} failed; output and errors are in {failures[0].path.parent}"
         columns: Columns = [
             "world",
             "agent",

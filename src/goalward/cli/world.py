@@ -1,4 +1,4 @@
-"""The verbs that describe things: list worlds, agents and more; describe and solve one world or model file."""
+"""Commands that describe things: `list` worlds, agents and more; `show` and `solve` one world or model file."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def solve(
     cost: options.Cost = None,
     give_up_cost: options.GiveUpCost = None,
     goal_first: Annotated[bool, typer.Option("--goal-first", help="Maximise the goal probability first.")] = False,
-    tolerance: Annotated[float, typer.Option(help="The relative distance between the proved bounds.")] = 1e-6,
+    tolerance: Annotated[float, typer.Option(help="How far apart the proved bounds may be, relatively.")] = 1e-6,
     limit: Annotated[int | None, typer.Option(help="How many states to print.  [default: 20; csv, json: all]")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write values and policy as .csv.")] = None,
     format: options.Format = "text",
@@ -151,7 +151,7 @@ def studies(name: str | None) -> list[dict[str, str]]:
 
 
 def settings_table(registry: Registry[Any], name: str) -> Table:
-    """Return the settings of an entry: their defaults as a command line takes them, and what is allowed."""
+    """Return a table of the settings of an entry: default (in command-line syntax) and allowed values."""
     from goalward.registry import summary
     from goalward.settings import settings_of
 
@@ -168,13 +168,13 @@ def settings_table(registry: Registry[Any], name: str) -> Table:
 
 
 def default_text(setting: Setting, from_world: bool) -> str:
-    """Write the default of a setting as a command line takes it; only the first line of a longer text."""
+    """Return the default of a setting in command-line syntax; of a longer text, only the first line."""
     from goalward.settings import MISSING, plain
 
     if setting.default is MISSING:
         return "computed from the true world" if from_world else "required"
     if setting.registry is not None and setting.default is not None:
-        # An inline table of TOML, which has no word for None.
+        # An inline table of TOML, which cannot express None: entries that are None are left out.
         values = plain(setting.default)
         return f"{{{', '.join(f'{name} = {value!r}' for name, value in values.items() if value is not None)}}}"
     first, _, rest = str(setting.default).partition("\n")
@@ -257,7 +257,7 @@ def some_states(ssp: SSP, states: Int64s, limit: int) -> str:
 
 
 def solution_facts(ssp: SSP, solution: Solution, tolerance: float, title: str = "") -> Table:
-    """Return the value of the start, its proved bounds and how they were found."""
+    """Return the value of the start, its proved bounds and the method that computed them."""
     import numpy as np
 
     from goalward.planning.goal_first import GoalFirstSolution
@@ -328,5 +328,5 @@ def solution_table(ssp: SSP, solution: Solution, tolerance: float, limit: int) -
 
 
 def digits_of(tolerance: float) -> int:
-    """Return how many digits to print: those that the tolerance guarantees and two more, from 5 to 17."""
+    """Return how many digits to print: two more than the tolerance guarantees, but from 5 to 17."""
     return min(max(2 - math.floor(math.log10(tolerance)), 5), 17)

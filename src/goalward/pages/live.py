@@ -1,9 +1,9 @@
 """`goalward watch --live`: runs in threads, and a server on this machine that streams them to the page.
 
-The server listens on the loopback address and a free port. It refuses requests that name another host and requests that
-the page of another site makes: they have another origin, or the browser marks them as cross-site (Sec-Fetch-Site). A
-link from another site may open the page, because that site cannot read it. The page gets the state of the runs when it
-is opened and updates several times a second, as server-sent events.
+The server listens on the loopback address and a free port. It refuses requests for another host and requests from pages
+of other sites: these have another origin, or the browser marks them as cross-site (Sec-Fetch-Site). A link on another
+site may open the page, because that site cannot read it. A page that is opened gets the current state of the runs, and
+then updates as server-sent events, several times a second.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ SECONDS_TO_WAIT = 30.0
 """How long a client may take to send a request or to read the answer."""
 SHARE_OF_TIME = 0.2
 """Preparing updates takes at most this share of the time, so that large replays do not slow the runs down."""
-SECONDS_BETWEEN_CHECKS = 0.1
+SECONDS_BETWEEN_CHECKS = 0.1  # whether the runs have ended or a signal has come
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def locked(method: Method) -> Method:
-    """Return a method that holds the lock of its recorder."""
+    """Wrap a method of a recorder, so that it holds the lock of the recorder."""
 
     @wraps(method)
     def holding(self: LiveRecorder, *values: Any) -> Any:
@@ -72,14 +72,14 @@ class LiveRecorder(Recorder):
         return steps
 
     def pause(self) -> None:
-        """Let other threads read, and wait."""
+        """Report that the run has started, and wait `delay` seconds."""
         self.started.set()
         if self.delay:
             time.sleep(self.delay)
 
 
 class LiveServer(ThreadingHTTPServer):
-    """Streams runs to pages; `recorders` are named after their agents and observe runs in other threads."""
+    """Streams runs to pages; `recorders` maps labels of agents to recorders of runs in other threads."""
 
     daemon_threads = True
 
@@ -103,14 +103,14 @@ class LiveServer(ThreadingHTTPServer):
         self.server_close()
 
     def page(self) -> str:
-        """Return the page with the state of the runs."""
+        """Return the page with the current state of the runs."""
         block = Block()
         replays = {label: recorder.replay() for label, recorder in self.recorders.items()}
         document = watch_document(block, self.facts, self.world, replays, [""] * len(replays))
         return Page("watch", document["title"], document, block, live=True).html
 
     def update(self, index: int) -> str:
-        """Return the state of one agent as the data of an event."""
+        """Return the current state of one agent, as the data of an event."""
         label, recorder = list(self.recorders.items())[index]
         styles = agent_styles((name, other.agent.name) for name, other in self.recorders.items())
         block = Block()
@@ -126,15 +126,15 @@ class RequestHandler(BaseHTTPRequestHandler):
     timeout = SECONDS_TO_WAIT
 
     def handle(self) -> None:
-        """Answer; a client that disconnects early is no error."""
+        """Answer a request; a client that disconnects early is not an error."""
         with suppress(ConnectionError, TimeoutError):
             super().handle()
 
     def log_message(self, *_: Any) -> None:
-        """Keep quiet: the terminal belongs to the run."""
+        """Print nothing: the terminal shows the run."""
 
     def refused(self) -> bool:
-        """Refuse a request that is meant for another host or comes from the page of another site."""
+        """Refuse a request for another host or from the page of another site; return whether it was refused."""
         hosts = {f"{name}:{self.server.server_port}" for name in (ADDRESS, "localhost")}
         own = {None, *(f"http://{host}" for host in hosts)}
         is_link = self.path == "/" and self.headers.get("Sec-Fetch-Dest") == "document"
@@ -172,10 +172,10 @@ class RequestHandler(BaseHTTPRequestHandler):
         self.end_headers()
         live, sent = self.server, [-1] * len(self.server.recorders)
         while not live.closing.is_set():
-            # Read before the updates are prepared, so that the last ones are complete.
+            # Read this before preparing the updates, so that the last updates are complete.
             over = live.over.is_set()
             began = time.monotonic()
-            # A comment, which pages ignore: writing it shows whether the client is still there.
+            # Pages ignore this comment; writing it fails if the client has gone.
             self.wfile.write(b":\n\n")
             for index, recorder in enumerate(live.recorders.values()):
                 if recorder.total_steps != sent[index]:
@@ -203,11 +203,11 @@ def watch_live(
     stopped: Callable[[], int],
     say: Callable[..., None],
 ) -> None:
-    """Learn while a page shows it; serve the page until the user interrupts.
+    """Run agents while a page shows them; serve the page until the user interrupts.
 
-    `runs` has, for each agent by its label, a function that learns. It is called in a thread, with ``keep_replay``, a
-    recorder, and ``watch``, which returns False to end the run. `delay` seconds pass at each epoch. `show` gets the
-    address of the page. `stopped` returns the number of a signal that has arrived, otherwise 0.
+    `runs` maps the label of each agent to a function that runs it. The function is called in a thread, with a recorder
+    as ``keep_replay`` and with a function ``watch`` that returns False to end the run. Every epoch begins with a pause
+    of `delay` seconds. `show` gets the URL of the page. `stopped` returns the number of an arrived signal, otherwise 0.
     """
     recorders = {label: LiveRecorder(delay) for label in runs}
     errors: list[BaseException] = []

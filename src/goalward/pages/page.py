@@ -1,6 +1,6 @@
-"""A page: one HTML file with everything in it, which opens from disk and requests nothing.
+"""A page: one self-contained HTML file, which opens from disk and makes no requests.
 
-A template in ``templates/`` holds what is read without JavaScript. The scripts in ``scripts/`` and ``style.css`` are
+A template in ``templates/`` holds the parts that need no JavaScript. The scripts in ``scripts/`` and ``style.css`` are
 written into the page, with one JSON document and one packed block of numbers. The security policy allows exactly these
 texts, by their hashes: no other script, no request. Only a page of `goalward watch --live` may talk to the server that
 it comes from.
@@ -38,7 +38,7 @@ KINDS = {
 }
 IMPORT = re.compile(r'^import [^;]*? from "([^"]+)";\n', flags=re.MULTILINE)
 EXPORT = re.compile(r"^export ", flags=re.MULTILINE)
-FRAME_HEIGHT = 860
+FRAME_HEIGHT = 860  # pixels, in a notebook
 TYPES = {"f8": "<f8", "f4": "<f4", "u4": "<u4", "i4": "<i4", "u2": "<u2", "u1": "u1"}
 ALIGNMENT = 8
 ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
@@ -55,7 +55,7 @@ class Block:
         self.size = 0
 
     def put(self, array: ArrayLike, kind: str) -> dict[str, Any]:
-        """Add an array of a type of `TYPES` and return the reference to it."""
+        """Add an array in one of the number formats of `TYPES`, and return the reference to it."""
         numbers: NDArray[Any] = np.ascontiguousarray(array, dtype=TYPES[kind])
         content = numbers.tobytes()
         offset, padding = self.size, -len(content) % ALIGNMENT
@@ -135,7 +135,7 @@ def check_page_path(path: Path) -> Path:
 
 @cache
 def templates() -> Environment:
-    """Return the templates; every text that they show is made visible and escaped."""
+    """Return the environment of the templates; it escapes texts and makes control characters visible."""
     environment = Environment(
         loader=PackageLoader("goalward.pages"),
         autoescape=True,

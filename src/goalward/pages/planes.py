@@ -1,13 +1,13 @@
-"""Runs in a goal task with continuous states, as the page of `goalward watch` carries them.
+"""The data of the page of `goalward watch` for goal tasks with continuous states.
 
-The page draws planes: pairs of coordinates. A task of two dimensions has one plane, one of m has m (m - 1) / 2, and on
-a line the second axis is the time. On each plane there are
+The page draws planes, that is, pairs of coordinates. A task with m >= 2 dimensions has m (m - 1) / 2 planes. With one
+dimension, there is one plane, whose second axis is the time. Each plane shows
 
     the values      of the plans, at the points where the plan gives them, in tasks of at most two dimensions
-    the goal set    where some point with these two coordinates lies in it
+    the goal set    where some state with these two coordinates lies in it
     the steps       of every episode
 
-Values are those of the plans. An agent whose plans have none has none on the page.
+If the plans of an agent have no values, the page shows none for it.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from goalward.pages.page import Block
 MOST_VALUES = 400_000
 """How many values of plans a page has at most, for all agents."""
 MOST_POINTS = 150_000
-"""How many steps of an agent are on a page; of longer episodes, every n-th step is."""
-FEWEST_POINTS = 200
-GOAL_POINTS = 60_000
-MOST_ON_AXIS = 120
+"""How many steps of an agent a page has at most; of longer episodes, it has every n-th step."""
+FEWEST_POINTS = 200  # steps of each episode that a page has at least
+GOAL_POINTS = 60_000  # grid points at which the goal set is evaluated, at most
+MOST_ON_AXIS = 120  # of these grid points along one axis
 Facts = dict[str, Any]
 
 
 def plane_document(block: Block, world_name: str, runs: Mapping[str, Run]) -> dict[str, Any]:
-    """Return what the page shows; large arrays go to the block. `runs` are named after their agents."""
+    """Return the document of the page; large arrays go to the block. `runs` maps labels of agents to runs."""
     styles = agent_styles((label, run.agent.name) for label, run in runs.items())
     first = next(iter(runs.values()))
     task: TaskSpec = first.agent.task
@@ -58,14 +58,14 @@ def plane_document(block: Block, world_name: str, runs: Mapping[str, Run]) -> di
 
 
 def run_facts(kind: str, labels: Iterable[str], world_name: str, seed: int, episodes: int) -> Facts:
-    """Return what every replay shows of its runs."""
+    """Return the facts about the runs that every replay shows."""
     title = f"{' and '.join(labels)} in {world_name}"
     run = {"worldName": world_name, "seed": seed, "episodes": episodes}
     return run | {"kind": kind, "version": __version__, "title": title}
 
 
 def goal_document(block: Block, task: TaskSpec, plane: tuple[int, ...]) -> dict[str, Any]:
-    """Return where the goal set is, on even points of a plane: the first axis runs slowest."""
+    """Return whether the points of a regular grid on a plane lie in the goal set; the first axis varies slowest."""
     m = task.dimensions
     size = min(MOST_ON_AXIS, int(GOAL_POINTS ** (1.0 / m)))
     axes = [np.linspace(low, high, size) for low, high in zip(task.low, task.high, strict=True)]
@@ -76,7 +76,7 @@ def goal_document(block: Block, task: TaskSpec, plane: tuple[int, ...]) -> dict[
 
 
 def agent_document(block: Block, label: str, style: LineStyle, run: Run, room: int) -> dict[str, Any]:
-    """Return one agent: its look, its settings, its episodes and the values of its plans."""
+    """Return the data of one agent: line style, settings, episodes and the values of its plans."""
     return agent_facts(label, style, run.agent, run.truncation) | {
         "steps": block.put(run.steps, "u4"),
         "costs": block.put(run.costs, "f8"),
@@ -87,7 +87,7 @@ def agent_document(block: Block, label: str, style: LineStyle, run: Run, room: i
 
 
 def agent_facts(label: str, style: LineStyle, agent: Any, truncation: str) -> dict[str, Any]:
-    """Return what every replay shows of an agent: its look, its settings, its notes, why its run was truncated."""
+    """Return the facts about an agent that every replay shows: style, settings, notes, why its run was truncated."""
     return {
         "label": label,
         "style": style.document,
@@ -100,7 +100,7 @@ def agent_facts(label: str, style: LineStyle, agent: Any, truncation: str) -> di
 
 
 def path_document(block: Block, run: Run) -> dict[str, Any]:
-    """Return where the agent went: every n-th state of each episode, and its last one."""
+    """Return the path of the agent: every n-th state of each episode, and the last state of each."""
     trajectory = run.trajectory
     ends = np.cumsum(run.steps)
     most = max(FEWEST_POINTS, MOST_POINTS // max(len(ends), 1))
@@ -126,7 +126,7 @@ def values_document(block: Block, plans: Sequence[ContinuousPlan], room: int) ->
     if math.prod(shape) > 4 * len(points):  # they form no grid
         return None
     every = max(1, math.ceil(len(plans) * math.prod(shape) / room))
-    frames = np.full((len(plans[::every]), *shape), np.nan)  # NaN stays in the goal set
+    frames = np.full((len(plans[::every]), *shape), np.nan)  # the values remain NaN in the goal set
     for frame, plan in zip(frames, plans[::every], strict=True):
         frame[indices] = plan.values
     return {"every": every, "axes": [axis.tolist() for axis in axes], "planes": [block.put(frames, "f4")]}

@@ -37,7 +37,7 @@ def report(results: Results | Sequence[Results], *, level: float = 0.95) -> Page
     Parameters
     ----------
     results
-        What `goalward.run` or `goalward.open_results` returns, or several of them.
+        Results, as `goalward.run` or `goalward.open_results` returns them, or a sequence of results.
     level
         The confidence level of the intervals.
     """
@@ -57,13 +57,13 @@ def report(results: Results | Sequence[Results], *, level: float = 0.95) -> Page
 def report_of_folder(folder: Path, study: str | None = None, level: float = 0.95) -> Page:
     """Return the page of one study, or of all studies of a folder."""
     store = Store.open(folder)
-    # Asking for the only study of a folder that has none raises an error that says so.
+    # In a folder without studies, `design(None)` raises the error that says so.
     names: list[str | None] = [*store.studies()] or [None] if study is None else [study]
     return report([load_results(store, store.design(name)) for name in names], level=level)
 
 
 def study_content(results: Results, level: float) -> dict[str, Any]:
-    """Return the text of one study: its tables and settings."""
+    """Return the contents of the page that need no JavaScript for one study: its tables and settings."""
     summary, *sweeps = summary_tables(results, level)
     return {
         "design": results.design,
@@ -85,7 +85,7 @@ def study_content(results: Results, level: float) -> dict[str, Any]:
 
 
 def study_document(block: Block, results: Results, level: float, points: int, curves: int) -> dict[str, Any]:
-    """Return the curves of one study, with at most `points`, and `curves` of single runs, for each cell."""
+    """Return the curves of one study: for each cell, at most `points` points and `curves` curves of single runs."""
     styles = agent_styles(results.algorithms().items())
     return {
         "agents": [{"label": label, "style": style.document} for label, style in styles.items()],
@@ -102,7 +102,7 @@ def study_document(block: Block, results: Results, level: float, points: int, cu
 
 
 def summary_of(summary: Table, world: str) -> Table:
-    """Return the summary of one world; the number of runs says how many of the planned ones are complete."""
+    """Return the summary of one world; it writes the number of complete runs like '3 of 5' if some are not."""
     rows = []
     for row in summary.rows:
         planned = sum(row[name] for name in ("complete", "truncated", "failed", "missing"))
@@ -114,25 +114,25 @@ def summary_of(summary: Table, world: str) -> Table:
 
 
 def has_regret(cells: Sequence[CellResults]) -> bool:
-    """Return whether the optimal cost of the world of these cells is known, so that there is regret."""
+    """Return whether these cells have a regret, that is, whether the optimal cost of their world is known."""
     finished = [cell for cell in cells if cell.episodes_done.any()]
     return not finished or any(not np.isnan(cell.curves["regret"]).all() for cell in finished)
 
 
 def problems(results: Results) -> list[str]:
-    """Return a sentence for each thing that is missing; empty if the study is complete."""
+    """Return a sentence for each kind of problem (missing, failed, damaged, truncated runs); empty if complete."""
     stored, planned = results.count()
     failed = sum(len(cell.failed) for cell in results.cells)
     damaged = sum(len(cell.damaged) for cell in results.cells)
     truncated = sum(int(cell.truncated.sum()) for cell in results.cells)
-    resume = " It is still running, or it was stopped; goalward run makes the others."
+    resume = " It is still running, or it was stopped; goalward run makes the missing ones."
     sentences = {
         f"This study is partial: {stored:,} of {planned:,} runs are stored.{resume * (stored + failed < planned)}"
-        " The page shows the runs that are there.": stored < planned,
-        f"Failed runs: {failed:,}. goalward status shows why, and goalward run tries again.": failed,
+        " The page shows the stored runs.": stored < planned,
+        f"Failed runs: {failed:,}. goalward status shows why, and goalward run --retry-failed retries them.": failed,
         f"Damaged files of runs: {damaged:,}.": damaged,
-        f"Runs that did not finish all episodes: {truncated:,}. A curve ends, with a cross, where its first run ends;"
-        " means of final regrets are of the complete runs.": truncated,
+        f"Runs that did not finish all episodes: {truncated:,}. A curve ends with a cross where the first of its runs"
+        " ends; means of final regrets cover complete runs only.": truncated,
     }
     return [sentence for sentence, holds in sentences.items() if holds]
 
@@ -144,7 +144,7 @@ def cell_document(block: Block, cell: CellResults, level: float, most: int, curv
     measures = {}
     for measure in CURVES:
         points, mean, low, high = band(cell, measure, level)
-        # The last point of a curve that ends early is drawn too.
+        # Also draw the last point of a curve that ends early.
         shown = np.unique(np.append(indices[indices < len(points)], np.arange(len(points))[-1:]))
         measures[measure] = {
             "x": block.put(points[shown], "f8"),

@@ -25,18 +25,18 @@ from goalward.ssp.layout import state_label
 from goalward.ssp.model import SSP
 from goalward.studies.rerun import kept_run, replay_of
 
-CURVE_POINTS = 600
+CURVE_POINTS = 600  # of a regret curve, on each of two scales
 MOST_PAGE_NUMBERS = 500_000
 """How many values and probabilities a page has at most, so that it stays below three megabytes."""
 MOST_PAGE_STEPS = 120_000
-"""How many steps of the agents a page shows one by one."""
+"""How many steps of all agents a page shows one by one, at most."""
 MOST_STATES_TO_PLAN = 500
-"""In larger worlds the page does not replan."""
+"""The page replans only in worlds of at most this many states."""
 NO_INTEGERS: Int64s = np.empty(0, dtype=np.int64)
 
 
 def watch(*runs: Run, labels: Sequence[str] | None = None, world: str = "") -> Page:
-    """Return a page on which one run is replayed, or two side by side; a notebook shows it inline.
+    """Return a page that replays one run, or two side by side; a notebook shows it inline.
 
     A run that was learnt from scratch on a known model, or in a registered task with continuous states, is repeated to
     get its plans. Any other run must be recorded with ``learn(..., keep_replay=True)``. Runs with continuous states are
@@ -47,9 +47,9 @@ def watch(*runs: Run, labels: Sequence[str] | None = None, world: str = "") -> P
     runs
         One run, or two in the same world.
     labels
-        What to call their agents; the names of the algorithms by default.
+        The names of the agents on the page; by default, the names of the algorithms.
     world
-        What to call the world.
+        The name of the world on the page.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def watch(*runs: Run, labels: Sequence[str] | None = None, world: str = "") -> P
 
 
 def run_labels(names: Sequence[str]) -> list[str]:
-    """Return different labels for agents of these names.
+    """Return a different label for each of these names of agents.
 
     >>> run_labels(["psrl", "psrl"])
     ['psrl', 'psrl (2)']
@@ -94,7 +94,7 @@ def run_labels(names: Sequence[str]) -> list[str]:
 def watch_document(
     block: Block, facts: Facts, world: SSP | None, replays: Mapping[str, Replay], truncations: Sequence[str]
 ) -> dict[str, Any]:
-    """Return what the page shows of replays, which are named after their agents; large arrays go to the block."""
+    """Return the document of the page; large arrays go to the block. `replays` maps labels of agents to replays."""
     styles = agent_styles((label, replay.agent.name) for label, replay in replays.items())
     first = next(iter(replays.values()))
     values = sum(len(replay.frames) * replay.task.states for replay in replays.values())
@@ -109,7 +109,7 @@ def watch_document(
 
 
 def world_document(block: Block, world: SSP | None, task: Task) -> dict[str, Any]:
-    """Return a world with its optimal values, for drawing it and for planning in it; without a model, its task."""
+    """Return the data of a world: names, costs and layout and, if its model is known, transitions and values."""
     name_state: Callable[[int], str]
     name_action: Callable[[int], str]
     name_state, name_action = (str, str) if task.encoding is None else (task.encoding.name, task.encoding.action_name)
@@ -139,7 +139,7 @@ def world_document(block: Block, world: SSP | None, task: Task) -> dict[str, Any
 def agent_document(
     block: Block, label: str, style: LineStyle, replay: Replay, room: int, shown_steps: int, truncation: str = ""
 ) -> dict[str, Any]:
-    """Return one agent: its look, settings, frames and curves, with room for probabilities of models and for steps."""
+    """Return the data of one agent, with at most `room` probabilities of models and about `shown_steps` steps."""
     return agent_facts(label, style, replay.agent, truncation) | {
         "known": {name: str(plain(value)) for name, value in replay.agent.given.items() if not isinstance(value, SSP)},
         "hasPlans": replay.has_plans,
@@ -157,7 +157,7 @@ def agent_document(
 
 
 def curve_document(block: Block, replay: Replay) -> dict[str, Any]:
-    """Return the regrets after some of the episodes: evenly spread on a linear and on a logarithmic scale."""
+    """Return costs and regrets after some of the episodes, evenly spread on a linear and on a logarithmic scale."""
     count = len(replay.costs)
     points = np.arange(count)
     if count > 2 * CURVE_POINTS:
@@ -174,7 +174,7 @@ def curve_document(block: Block, replay: Replay) -> dict[str, Any]:
 
 
 def frames_document(block: Block, frames: Sequence[Frame], task: Task, shown_steps: int) -> dict[str, Any]:
-    """Return frames as columns; played actions are bits, row after row."""
+    """Return frames as columns; the actions that the plan plays are bits, one for each state-action pair."""
     size = len(frames)
     paths = [frame.path[: max(1, shown_steps // max(size, 1))] for frame in frames]
     columns = {
@@ -204,7 +204,7 @@ def frames_document(block: Block, frames: Sequence[Frame], task: Task, shown_ste
 
 
 def stacked(block: Block, arrays: list[Floats | None], default: list[Floats] | None = None) -> dict[str, Any] | None:
-    """Put one array per frame; None if no frame has one. A frame without one gets its default, or NaN."""
+    """Add the arrays of all frames; None if no frame has one. A frame without an array gets its default, or NaN."""
     shape = next((array.shape for array in arrays if array is not None), None)
     if shape is None:
         return None
@@ -232,7 +232,7 @@ def models_document(block: Block, frames: Sequence[Frame], room: int) -> dict[st
 
 
 def planning_costs(block: Block, replay: Replay) -> dict[str, Any] | None:
-    """Return the costs that the agent plans with, if they are not those of the world."""
+    """Return the costs that the agent plans with; None if they are the costs of the world."""
     costs = next((frame.model.costs for frame in replay.frames if frame.model is not None), replay.task.costs)
     costs = np.maximum(costs, getattr(replay.agent, "_cost_floor", 0.0))
     if replay.task.costs_unknown or np.array_equal(costs, replay.task.costs):
@@ -241,7 +241,7 @@ def planning_costs(block: Block, replay: Replay) -> dict[str, Any] | None:
 
 
 def belief_document(block: Block, replay: Replay) -> dict[str, Any] | None:
-    """Return what the page needs to compute the posterior from the counts."""
+    """Return the parameters from which the page computes the posterior, given the counts; None without one."""
     belief = replay.belief
     if belief is None:
         return None

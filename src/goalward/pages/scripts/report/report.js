@@ -3,10 +3,10 @@ import { choices, el, sortable, toggle } from "../shared/elements.js";
 import { Chart, swatch } from "../shared/chart.js";
 import { Page, showPage } from "../shared/page.js";
 
-// Each measure: its name on the button, what it is, its name on the axis.
+// Each measure: its name on the button, its meaning, its name on the axis.
 const MEASURES = {
-  regret: ["realised regret", "costs paid minus the optimal cost of as many episodes", "regret"],
-  gap_regret: ["gap regret", "the sum of the optimality gaps Q*(s, a) − V*(s) of the actions played: the same expectation as regret, less noise", "gap regret"],
+  regret: ["realised regret", "costs paid minus the optimal cost of the same number of episodes", "regret"],
+  gap_regret: ["gap regret", "the sum of the optimality gaps Q*(s, a) − V*(s) of the actions played: it has the same expectation as regret, but less noise", "gap regret"],
   steps: ["steps", "the number of steps of each episode", "steps of the episode"],
 };
 
@@ -24,14 +24,14 @@ class ReportPage extends Page {
     document.querySelector(".corner").append(this.theme);
     this.measures = choices("measure", this.choosable.map((name) => [name, ...MEASURES[name]]), (measure) => this.change({ measure }));
     this.axes = choices("axes", [["linear", "linear"], ["log", "log"]], (axes) => this.change({ axes }));
-    this.band = toggle("intervals", () => this.change({ band: this.view.band === "1" ? "0" : "1" }), "bands of pointwise intervals");
+    this.band = toggle("intervals", () => this.change({ band: this.view.band === "1" ? "0" : "1" }), "pointwise confidence intervals, as bands");
     this.runs = toggle("single runs", () => this.change({ runs: this.view.runs === "1" ? "0" : "1" }));
     this.legend = [...this.styles].map(([label, style]) =>
       el("button", { type: "button", class: "agent-toggle", "data-agent": label, onclick: () => this.toggleAgent(label) }, swatch(style), el("span", {}, label)));
     document.querySelector(".controls").append(
       el("div", { class: "options" }, this.measures, this.axes, this.band, this.runs),
       el("div", { class: "options legend", role: "group", "aria-label": "agents" }, this.legend));
-    // Names in the tables get the sign of their curve.
+    // Agents in the tables get the line and marker of their curve.
     for (const name of document.querySelectorAll(".named")) {
       const style = this.styles.get(name.dataset.agent);
       if (style) name.prepend(swatch(style));
@@ -84,12 +84,12 @@ class ReportPage extends Page {
   whyEmpty(world, shown, measure) {
     if (!world.cells.some((cell) => cell.stored)) return "no runs are stored yet";
     if (!shown.length) return "all agents are switched off";
-    return measure === "steps" || world.hasRegret ? "no episode was finished by all runs" : "the optimal cost is not known here: there is no regret";
+    return measure === "steps" || world.hasRegret ? "no episode was finished by all runs" : "no regret: the optimal cost of this world is not known";
   }
 
   series(cell, measure, axes) {
     const { x, y, low, high, runX, runs } = cell[measure];
-    // In the first episodes intervals reach below zero, which a logarithmic axis cannot show.
+    // Logarithmic axes leave out the first episodes, whose intervals reach below zero.
     const from = axes === "log" ? Math.max(x.findIndex((episode) => episode >= Math.min(10, x[x.length - 1] / 100)), 0) : 0;
     const rest = (values) => values?.subarray(from);
     const banded = this.view.band === "1";

@@ -22,7 +22,7 @@ export class Address {
       if (String(value) !== String(this.defaults[name])) shown.set(name, String(value));
     }
     this.text = shown.toString().replaceAll("%2C", ",").replaceAll("%3A", ":");
-    // Browsers allow some hundred changes of the address in half a minute, so a moving slider writes only its end.
+    // Browsers limit how often a page may change its URL, so a moving slider writes only its last position.
     clearTimeout(this.waiting);
     this.waiting = setTimeout(() => this.write(), 150);
   }
@@ -31,11 +31,11 @@ export class Address {
     try {
       history.replaceState(null, "", this.text ? `#${this.text}` : location.pathname + location.search);
     } catch {
-      // A page inside a notebook has no address of its own.
+      // A page inside a notebook has no URL of its own.
     }
   }
 
-  // `changed` is called when the reader edits the address or follows a link to the same page.
+  // `changed` is called when the reader edits the URL or follows a link to the same page.
   listen(changed) {
     addEventListener("hashchange", () => {
       this.read();

@@ -1,4 +1,4 @@
-// Curves with axes: means with bands, single runs, a moving "now", and values under the pointer.
+// A chart of curves: means with bands, single runs, a line at the current moment, and the values under the pointer.
 import { el, followWidth, svg } from "./elements.js";
 import { logTicks, number, roundTicks, whole } from "./numbers.js";
 import { markerPath } from "./colours.js";
@@ -63,7 +63,7 @@ export class Chart {
 
   scale(series, axes) {
     this.log = axes === "log";
-    // Names stand at the ends of the curves if they are few and differ: beside them, or above them where the chart is narrow.
+    // If there are few curves, and their names differ, each name is written at the end of its curve: beside it, or above it in a narrow chart.
     this.beside = this.width > 460;
     pen.font = `600 13px ${getComputedStyle(document.body).fontFamily}`;
     const most = this.beside ? 0.3 * this.width : this.width - MARGIN.left - MARGIN.right;
@@ -218,7 +218,7 @@ export class Chart {
     return places;
   }
 
-  // Moves "now" of growing curves.
+  // Moves the current moment of a chart whose curves grow with the replay.
   moveTo(now) {
     if (!this.content?.moving) return;
     this.content.now = now;

@@ -1,4 +1,4 @@
-// Colours that every kind of colour vision can tell apart: viridis for amounts, blue to orange for signs.
+// Colour scales that colour-blind readers can use: viridis for amounts, blue to orange for signed numbers.
 
 const VIRIDIS = [
   [68, 1, 84], [72, 26, 108], [71, 47, 125], [65, 68, 135], [57, 86, 140], [49, 104, 142], [42, 120, 142],
@@ -17,12 +17,12 @@ function between(table, share) {
   return table[below].map((part, index) => Math.round(part + rest * (table[below + 1][index] - part)));
 }
 
-// Light for little, dark for much; `share` runs from 0 to 1.
+// Light for small amounts, dark for large ones; `share` runs from 0 to 1.
 export function amountColour(share) {
   return between(VIRIDIS, 1 - share);
 }
 
-// Blue below, orange above; `share` runs from -1 to 1.
+// Blue for negative numbers, orange for positive ones; `share` runs from -1 to 1.
 export function signColour(share) {
   return between(SIGNS, (share + 1) / 2);
 }
@@ -31,7 +31,7 @@ export function css([red, green, blue]) {
   return `rgb(${red},${green},${blue})`;
 }
 
-// The ink with more contrast against a colour (luminance as in WCAG 2).
+// The text colour, black or white, with more contrast on a colour (luminance as in WCAG 2).
 export function inkOn(colour) {
   const [red, green, blue] = colour.map((part) => {
     const share = part / 255;

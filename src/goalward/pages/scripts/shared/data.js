@@ -20,7 +20,7 @@ export function resolve(value, buffer) {
 
 export async function readPage() {
   if (typeof DecompressionStream === "undefined") {
-    throw new Error("This browser is too old for the page: it cannot decompress data (any browser of 2024 or later can).");
+    throw new Error("This browser is too old: it cannot decompress the data of the page. Open the page in a browser from 2024 or later.");
   }
   const buffer = await inflate(document.getElementById("block").textContent);
   return resolve(JSON.parse(document.getElementById("document").textContent), buffer);

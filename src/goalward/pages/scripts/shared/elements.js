@@ -21,7 +21,7 @@ export function svg(tag, attributes = {}, ...children) {
   return fill(document.createElementNS(SVG, tag), attributes, children);
 }
 
-// A row of buttons of which one is pressed. `choose` is called with its value; `show` marks one.
+// A row of buttons, one of which is pressed. A click calls `choose` with the value of the button; `show` marks a button as pressed.
 export function choices(label, options, choose) {
   const buttons = options.map(([value, text, title]) =>
     el("button", { type: "button", "data-value": value, title: title ?? null, onclick: () => choose(value) }, text));
@@ -40,7 +40,7 @@ export function toggle(label, press, title = null) {
   return button;
 }
 
-// Theme: the system's unless chosen.
+// A button that switches the theme: that of the system, light or dark.
 export function themeButton(current, choose) {
   const order = ["auto", "light", "dark"];
   const names = { auto: "theme: system", light: "theme: light", dark: "theme: dark" };
@@ -69,7 +69,7 @@ export function followWidth(drawing) {
   }).observe(drawing.host);
 }
 
-// Signs on buttons that move through a replay.
+// Icons of the buttons that move through a replay.
 const ICONS = {
   play: "M4,2L14,8L4,14z", pause: "M4,2H7V14H4zM9,2H12V14H9z", back: "M12,2L4,8L12,14z", on: "M4,2L12,8L4,14z",
   step: "M3,3H5V13H3zM8,3L14,8L8,13z", stepBack: "M11,3H13V13H11zM8,3L2,8L8,13z",
@@ -80,7 +80,7 @@ export function icon(name) {
   return svg("svg", { class: "icon", viewBox: "0 0 16 16", width: 14, height: 14, "aria-hidden": "true" }, svg("path", { d: ICONS[name], fill: "currentColor" }));
 }
 
-// Lets a click on a heading sort the rows: numbers from low to high first, then the other way round.
+// Makes a click on a heading sort the rows in ascending order, and the next click in descending order.
 export function sortable(table) {
   const headings = [...table.tHead.rows[0].cells];
   const amount = (row, place) => Number.parseFloat(row.cells[place].textContent.replace(/[>,\s]/g, ""));

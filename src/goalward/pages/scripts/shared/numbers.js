@@ -1,4 +1,4 @@
-// How numbers are written, as in the tables of the command line.
+// Numbers as text, written as in the tables of the command line.
 
 const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 
@@ -16,7 +16,7 @@ export function number(value, digits = 3) {
   return String(Number(value.toPrecision(digits))).replace("-", "−");
 }
 
-// A number that fits a cell; `largest` is the largest of the scale, which decides how many decimals mean something.
+// A number short enough for a cell. `largest`, the largest number of the scale, decides the number of decimals.
 export function cellNumber(value, largest) {
   if (!Number.isFinite(value)) return number(value);
   const size = Math.abs(value);
@@ -66,7 +66,7 @@ export function logTicks(low, high) {
   return finer.length ? finer : [low];
 }
 
-// The value that a share of some numbers does not exceed, from a few thousand of them.
+// A quantile of some numbers, estimated from about 20,000 of them if there are more.
 export function quantile(values, share) {
   const every = Math.max(1, Math.floor(values.length / 20000));
   const kept = [];

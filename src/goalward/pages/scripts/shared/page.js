@@ -1,9 +1,9 @@
-// What all pages share: the view in the URL, a header, the theme and the keys.
+// The base class of all pages: the view in the URL, a header, the theme and the keys.
 import { el, setTheme, themeButton } from "./elements.js";
 import { readPage, showFailure } from "./data.js";
 import { Address } from "./address.js";
 
-// Subclasses have `build`, `readView` and `keys`: what each key does, a function that returns false if it does nothing.
+// Subclasses have `build`, `readView` and `keys`. `keys` returns a function for each key; it returns false if it does nothing.
 export class Page {
   constructor(data) {
     this.data = data;
@@ -29,11 +29,11 @@ export class Page {
     read();
     this.address.listen(read);
     addEventListener("keydown", (event) => this.key(event));
-    // After a click with the mouse (which has a detail) a button gives the focus back, so that space plays again.
+    // After a mouse click (`detail` is positive), the button loses the focus, so that the space key plays again.
     addEventListener("click", (event) => event.detail && document.activeElement.closest("button")?.blur());
   }
 
-  // Keys are for the page, unless they edit a field or belong to the browser.
+  // Handles keys, except while a field is edited and except the shortcuts of the browser.
   key(event) {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("select, textarea, input:not([type=range])")) return;
     const act = this.keys(event)[event.key];

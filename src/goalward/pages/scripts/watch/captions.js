@@ -1,4 +1,4 @@
-// What an agent imagines, why it planned again and what it learnt, in words. Every sentence states recorded facts.
+// Sentences about an agent: what it imagines, why it planned again and what it learnt. All of them state recorded facts.
 import { number, whole } from "../shared/numbers.js";
 
 const DIRECTIONS = { "0,1": "right", "0,-1": "left", "1,0": "down", "-1,0": "up" };
@@ -28,23 +28,23 @@ export function introduction(world, replays) {
   const costs = [...world.costs].filter((_, pair) => isMove(pair)).sort((one, other) => one - other);
   const [least, most] = [costs[0], costs.at(-1)];
   const price = !costs.length ? "something" : least === most ? number(most) : `${number(least)} to ${number(most)}`;
-  const chance = world.truth?.probabilities.some((each) => each < 1) ? ", and where it leads is partly random" : "";
-  const two = replays.length > 1 ? ` ${replays[0].label} and ${replays[1].label} are two ways of learning: compare them.` : "";
-  return `The agent starts at ○ and has to reach the goal ★ at the lowest cost, again and again: each trip is an episode. A step costs ${price}${chance}. It does not know where its actions lead: it learns this by trying.${two}`;
+  const chance = world.truth?.probabilities.some((each) => each < 1) ? ", and its outcome is partly random" : "";
+  const two = replays.length > 1 ? ` ${replays[0].label} and ${replays[1].label} learn by different algorithms.` : "";
+  return `The agent starts at ○ and must reach the goal ★ at the lowest cost, again and again. Each trip is an episode. A step costs ${price}${chance}. The agent does not know where its actions lead and learns it by trying.${two}`;
 }
 
-// What is to be seen, for the first screen: [word, meaning] pairs. `kind` is that of the map.
+// How to read the page, for the first screen: [word, meaning] pairs. `kind` is the kind of the map.
 export function readingGuide(replays, kind) {
   const [plans, looks] = [true, false].map((has) => replays.filter((replay) => replay.hasPlans === has).map(({ label }) => label).join(" and "));
   const [sign, several] = { grid: ["An arrow", "arrows"], graph: ["The word in a circle", "words"] }[kind] ?? ["“Plays”", "actions"];
-  const tie = replays.some(({ frames }) => frames.shares) ? "about equally likely" : "equally good to it";
+  const tie = replays.some(({ frames }) => frames.shares) ? "that it is about equally likely to take each of them" : "that the agent considers them equally good";
   return [
-    [kind === "list" ? "● before a state" : "The dot", kind === "list" ? "says that the agent is there." : "is the agent; the line behind it is the way it came."],
-    [sign, `is the action that it would most likely take there. Several ${several}: ${tie}.`],
-    ["Colour and number", "show the layer chosen above: “value” is what it expects to pay from there to the goal. At first that is a guess."],
-    ...(plans ? [["An epoch", `is the time in which ${plans} keeps one plan. Then it plans again, with everything it has seen.`]] : []),
-    ...(looks ? [["A snapshot", `is a look at ${looks}, which makes no plans: it changes its mind at every step.`]] : []),
-    ["Regret", "is what an agent has lost so far against the best policy, which knows the world: the price of learning."],
+    [kind === "list" ? "● before a state" : "The dot", kind === "list" ? "marks the state of the agent." : "is the agent; the line behind it shows its last steps."],
+    [sign, `is the action that the agent would most likely take there. Several ${several} mean ${tie}.`],
+    ["Colour and number", "show the layer chosen above. The layer “value” is the cost that the agent expects from there to the goal; at first, this is a guess."],
+    ...(plans ? [["An epoch", `is a period in which the plan of ${plans} stays the same. The next plan uses everything seen so far.`]] : []),
+    ...(looks ? [["A snapshot", `shows ${looks} at one moment. There are no epochs: the policy may change at every step.`]] : []),
+    ["Regret", "is the price of learning: what an agent has paid so far beyond the cost of the best policy, which knows the world."],
   ];
 }
 
@@ -54,7 +54,7 @@ export function captionOf(replay, unfinished) {
   if (frame === replay.last) return [...(replay.hasPlans ? [["", `The plan shown is the ${unfinished ? "current" : "last"} one.`]] : []), ...trips(replay), ...imagines(replay)];
   if (!replay.hasPlans) return [...tried(replay), ...imagines(replay)];
   const ended = replay.whyEnded(frame, !replay.epochOver);
-  const missing = frames.steps[frame] > replay.pathLength(frame) ? ` Of its ${whole(frames.steps[frame])} steps the page has the first ${whole(replay.pathLength(frame))}.` : "";
+  const missing = frames.steps[frame] > replay.pathLength(frame) ? ` The page has only the first ${whole(replay.pathLength(frame))} of its ${whole(frames.steps[frame])} steps.` : "";
   return [...began(replay), ...learnt(replay), ...imagines(replay), ...(ended ? [[`This epoch ${replay.epochOver ? "ends" : "will end"}`, `because ${ended}.${missing}`]] : [])];
 }
 
@@ -64,13 +64,13 @@ function lastTrips({ episodeSteps }) {
   return episodeSteps.length < 10 ? null : { count: lately.length, mean: lately.reduce((one, other) => one + other, 0) / lately.length };
 }
 
-// How long the way to the goal was at first, and how long it is by now.
+// The lengths of the first trip and of the last ones.
 function trips(replay) {
   const lately = lastTrips(replay);
   return lately ? [["Its first trip", `took ${times(replay.episodeSteps[0], "step")}, its last ${whole(lately.count)} took ${number(lately.mean)} on average.`]] : [];
 }
 
-// How long the last trips of two agents were. Means that differ by at most a twentieth are about the same.
+// The mean lengths of the last trips of two agents. They count as about the same if they differ by at most 5 %.
 export function lastTripsCompared(replays) {
   const lately = replays.map(lastTrips);
   if (lately.includes(null)) return "";
@@ -85,12 +85,12 @@ function follows(replay) {
 }
 
 function began(replay) {
-  if (replay.frame === 0) return replay.samples ? [["It starts", "without experience: it draws a world that could be true, and follows the best plan of that world."]] : [];
+  if (replay.frame === 0) return replay.samples ? [["It starts", "without experience: it draws a world that could be the true one, and follows the best plan for that world."]] : [];
   const reason = follows(replay) && replay.whyEnded(replay.frame - 1);
   return reason ? [["It planned again", `because ${reason}.`]] : [];
 }
 
-// What the last epoch taught about the pair that ended it, or about the pair that it played most.
+// What the last epoch taught about the state-action pair that ended it or, without one, about the pair played most.
 function learnt(replay) {
   if (!follows(replay)) return [];
   const before = replay.frame - 1;
@@ -101,8 +101,8 @@ function learnt(replay) {
   return [["It learnt", `that ${replay.pairName(pair)} led ${whereTo(replay.world, Math.floor(pair / replay.world.actions), successor)} ${replay.visits[pair] === 1 ? "the one time that it was tried" : `in ${whole(seen)} of ${whole(replay.visits[pair])} tries`}.`]];
 }
 
-// What the agent imagines about its action where the epoch begins or, if that leads nowhere, about the action on its way
-// from the start that it has tried least; and what it expects to pay.
+// What the agent imagines about its action in the first state of the epoch or, if it imagines that this action stays
+// there, about the least tried action on its way from the start; then the cost that it expects.
 function imagines(replay) {
   const { world, optimalValue } = replay;
   const expected = replay.value(world.start);
@@ -114,7 +114,7 @@ function imagines(replay) {
     const tries = replay.visits[pair] ? `tried ${times(replay.visits[pair])} so far` : "never tried so far";
     sentences.push(["It imagines", `that ${replay.pairName(pair)}, ${tries}, leads ${whereTo(world, state, successor)} (${percent(chance)}${truthOf(world, pair, successor)}).`]);
   }
-  if (Number.isFinite(expected)) sentences.push(["It expects", `to pay ${number(expected)} from the start to the goal${optimalValue === null ? "" : `; in truth the best policy pays ${number(optimalValue)}`}.`]);
+  if (Number.isFinite(expected)) sentences.push(["It expects", `to pay ${number(expected)} from the start to the goal${optimalValue === null ? "" : `; the best policy pays ${number(optimalValue)}`}.`]);
   return sentences;
 }
 
@@ -125,14 +125,14 @@ function truthOf({ truth }, pair, successor) {
   return `; in truth ${percent(chance)}`;
 }
 
-// The likeliest way on from a state that the agent imagines; null if it imagines to stay there.
+// The likeliest next state that the agent imagines; null if it imagines that it stays in the state.
 function wayOn(replay, state) {
   const pair = state * replay.world.actions + (replay.actionsOf(state)[0] ?? NaN);
   const onward = pair >= 0 && replay.imagined(pair).successors.find(([successor]) => successor !== state);
   return onward ? { pair, state, successor: onward[0], chance: onward[1] } : null;
 }
 
-// Walks the way that the agent imagines from the start; returns the way on from its least tried pair.
+// Follows the way that the agent imagines from the start; returns its step with the least tried pair.
 function leastTried(replay) {
   const { world } = replay;
   const passed = new Set();
@@ -155,7 +155,7 @@ function tried(replay) {
     all += world.costs[pair] !== Infinity;
     some += visits[pair] > 0;
   }
-  return [["It has tried", `${whole(some)} of the ${whole(all)} actions in ${times(replay.frames.start_step[replay.frame], "step")}.`]];
+  return [["It has tried", `${whole(some)} of the ${whole(all)} pairs of a state and an action in ${times(replay.frames.start_step[replay.frame], "step")}.`]];
 }
 
 // The last step in words, for example: episode 2, step 3: “right” in row 0, column 1 slips up.

@@ -1,4 +1,4 @@
-// One state closely: its actions, the belief about each of their rows against the truth, its visits over time, and what-if.
+// The panel of one state: its actions, the belief about their outcomes against the truth, visits over time, and what-if.
 import { choices, el, svg, table, toggle } from "../shared/elements.js";
 import { number, whole } from "../shared/numbers.js";
 import { Chart, swatch } from "../shared/chart.js";
@@ -7,7 +7,7 @@ import { edited, plan } from "./planner.js";
 const MOST_BARS = 6;
 
 export class CellView {
-  // `chooseAction` is called with an action that was clicked, `hover` with one under the pointer or null.
+  // `chooseAction` is called with the action that is clicked, `hover` with the action under the pointer or null.
   constructor(world, replays, chooseAction, hover) {
     Object.assign(this, { world, replays, chooseAction, hover });
     this.body = el("div", { class: "cell-agent" });
@@ -15,7 +15,7 @@ export class CellView {
     this.host = el("div", { class: "cell-view" }, this.body, el("details", { class: "cell-visits" }, el("summary", {}, "Visits over time"), this.chart.host));
   }
 
-  // The state as one of the agents sees it.
+  // Shows a state as one of the agents sees it.
   show(place, state, action) {
     const replay = this.replays[place];
     this.body.replaceChildren(el("p", {}, this.summary(replay, state)), this.actionTable(replay, state, action), this.rowPicture(replay, state * this.world.actions + action));
@@ -28,7 +28,7 @@ export class CellView {
     });
   }
 
-  // What the agent thinks of a state, in a sentence.
+  // One or two sentences about a state: visits, the agent's action and the cost that it expects.
   summary(replay, state) {
     const { truth } = this.world;
     const visits = replay.stateVisits(state);
@@ -59,10 +59,10 @@ export class CellView {
       rows.push(cells);
     }
     return el("div", {}, table(headings, rows, { class: "actions", "aria-label": `actions, ${replay.label}` }),
-      el("p", { class: "small" }, `expects: what the plan's model says the action costs from here to the goal${truth ? "; loses: what it costs beyond the best action, in truth" : ""}`));
+      el("p", { class: "small" }, `expects: the cost from here to the goal if the agent takes this action, according to the model of its plan${truth ? "; loses: how much more the action really costs than the best one" : ""}`));
   }
 
-  // Bars for the probabilities of a row: what is believed, what was seen, what is true.
+  // Bars for the probabilities of the successors of a pair: believed, observed and true.
   rowPicture(replay, row) {
     const { actions, actionNames, truth, stateNames, states, layout } = this.world;
     const posterior = new Map(replay.belief ? replay.posterior(row).map((each) => [each.successor, each]) : []);
@@ -103,13 +103,13 @@ export class CellView {
     picture.append(svg("text", { class: "scale", x: left, y: drawn.length * line + 17, "text-anchor": "middle" }, "0"),
       svg("text", { class: "scale", x: left + width, y: drawn.length * line + 17, "text-anchor": "middle" }, "1"));
     const rest = successors.length - drawn.length;
-    const what = replay.belief ? `${visits ? "" : "never tried, so every state is equally likely to the agent; "}bars: what it believes, the mean of its posterior ± one standard deviation` : visits ? "bars: how often it was seen (this agent counts, the page has no posterior of it)" : "never played so far";
+    const what = replay.belief ? `${visits ? "" : "never tried; "}bars: what the agent believes, as the mean of its posterior ± one standard deviation` : visits ? "bars: how often the action led there (the page has no posterior of this agent)" : "never tried so far";
     return el("figure", {}, el("figcaption", {}, `Where “${actionNames[row % actions]}” leads`), picture,
-      el("p", { class: "small" }, `${what}${truth ? "; upright line: the truth" : ""}${rest > 0 ? `; ${rest} more states are left out` : ""}`));
+      el("p", { class: "small" }, `${what}${truth ? "; upright line: the truth" : ""}${rest > 0 ? `; ${rest} less likely state${rest === 1 ? " is" : "s are"} left out` : ""}`));
   }
 }
 
-// Q(s, a) in the model of the plan, with its values; NaN if the page has no model of this epoch.
+// Q(s, a) in the model of the plan, with the values of the plan; NaN if the page has no model of this epoch.
 function planValue(replay, model, row) {
   if (!model || !replay.frames.values) return NaN;
   let [mean, total] = [0, 0];
@@ -132,12 +132,12 @@ const MODELS = [
 ];
 
 export class WhatIf {
-  // The page has the view, the world, the replays and the chosen state, and draws what changes.
+  // `page` has the view, the world, the replays and the chosen state; it redraws itself after a change.
   constructor(page) {
     this.page = page;
     this.plans = null;
     this.costInput = el("input", { type: "number", min: 0, step: "any", "aria-label": "cost of every action here", onchange: () => this.changeCost() });
-    this.wallButton = toggle("wall", () => this.toggleWall(), "the way into this state becomes staying where one is");
+    this.wallButton = toggle("wall", () => this.toggleWall(), "steps into this state have no effect");
     this.modelChoice = choices("plan with", MODELS, (model) => {
       page.address.set({ model });
       this.replan();
@@ -152,7 +152,7 @@ export class WhatIf {
       this.text);
   }
 
-  // Walls and costs as the address has them: "3,7" and "3:2.5,7:0".
+  // Reads walls and costs as the URL writes them: "3,7" and "3:2.5,7:0".
   read({ walls, costs, model }) {
     if (!MODELS.some(([name]) => name === model)) this.page.view.model = "plan";
     const { states, start } = this.page.world;
@@ -170,7 +170,7 @@ export class WhatIf {
     this.undoButton.disabled = !this.walls.size && !this.costs.size;
     this.modelChoice.show(this.page.view.model);
     const { replays } = this.page;
-    // A model that no agent has on the page in this epoch cannot be planned with.
+    // Disable the models that the page has for no agent in this epoch.
     for (const [name, has] of [["plan", (replay) => replay.plannedModel() || replay.belief], ["mean", (replay) => replay.belief]]) {
       this.modelChoice.querySelector(`[data-value=${name}]`).disabled = !replays.some(has);
     }
@@ -203,7 +203,7 @@ export class WhatIf {
     this.page.setLayer("replanned");
   }
 
-  // Replans for each agent in the model that was chosen; null where there is none.
+  // Replans for each agent in the chosen model; the plan is null if there is no model.
   replan() {
     const { world, replays, view } = this.page;
     if (!world.canPlan) return;
@@ -218,14 +218,14 @@ export class WhatIf {
     this.modelChoice.show(view.model);
   }
 
-  // The mean of the posterior takes the place of the model of a plan that the page does not have.
+  // If the page does not have the model of the plan, the mean of the posterior replaces it.
   modelOf(replay) {
     const { world, view } = this.page;
     if (view.model === "truth") return { ...world.truth, costs: world.costs };
     return (view.model === "plan" && replay.plannedModel()) || (replay.belief && replay.expectedModel());
   }
 
-  // Says so if the chosen model of an agent is not on the page; empty if it is.
+  // A note if the page does not have the chosen model of an agent, otherwise an empty text.
   noteOf(replay) {
     const { model } = this.page.view;
     if (model === "truth" || (model === "plan" ? replay.plannedModel() : replay.belief)) return "";

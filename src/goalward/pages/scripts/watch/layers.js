@@ -1,18 +1,18 @@
-// The layers of a map: what each of them shows, its number in a state, its scale, and the bar below the maps that explains it.
+// The layers of a map: their meaning, their number in each state, their scales, and the bar below the maps that explains them.
 import { el } from "../shared/elements.js";
 import { largest, number, quantile } from "../shared/numbers.js";
 import { amountColour, css, signColour } from "../shared/colours.js";
 
 export const LAYERS = {
-  value: ["value", "what the agent expects to pay from here to the goal"],
-  error: ["error", "expected cost minus the optimal cost V*: blue is too hopeful, orange too gloomy"],
-  visits: ["visits", "how often the agent was here before this epoch"],
-  uncertainty: ["uncertainty", "how unsure the belief is of what the actions here do: the root of the summed variances, mean over actions"],
-  gap: ["gap", "what the plan's action here loses in expectation against the best one, Q* − V*"],
-  replanned: ["re-planned", "optimal values and actions in the chosen model, with your changes"],
+  value: ["value", "the cost that the agent expects from here to the goal"],
+  error: ["error", "expected cost minus the optimal cost V*: blue if the agent expects too little, orange if too much"],
+  visits: ["visits", "how often the agent had been here before this epoch"],
+  uncertainty: ["uncertainty", "how uncertain the agent is about the outcomes of its actions here: the root of the summed posterior variances, averaged over actions"],
+  gap: ["gap", "how much more the agent's action here costs in expectation than the best one, Q* − V*"],
+  replanned: ["re-planned", "optimal values and actions of the chosen model, with your walls and costs"],
 };
 
-// Whether there is something to show in a layer: nothing is filled in where the truth or a belief is missing.
+// Whether a layer has something to show: some layers need the true model, others a posterior.
 export function offered(layer, world, replays) {
   switch (layer) {
     case "value": return replays.some((replay) => replay.frames.values);
@@ -24,7 +24,7 @@ export function offered(layer, world, replays) {
   }
 }
 
-// The number of a state in a layer, for one agent; `plan` is the one replanned, if there is one.
+// The number of a state in a layer, for one agent; `plan` is the what-if plan, if there is one.
 export function amountIn(layer, world, replay, plan, state) {
   const { truth, actions } = world;
   switch (layer) {
@@ -50,7 +50,7 @@ export function layerScale(layer, world, replays) {
   const { truth, states } = world;
   const ofReplays = (array, least) => largest(replays.map((replay) => largest(array(replay), least)), least);
   const known = truth?.values.some(Number.isFinite);
-  // A few states with very large values, such as pits, do not make all others look alike.
+  // A quantile, not the maximum: a few very large values, as in pits, would make all other states look alike.
   const best = Math.max(1e-9, quantile(truth?.values ?? [], 0.8));
   const values = known ? 2 * best : Math.max(1e-9, ...replays.map((replay) => quantile(replay.frames.values ?? [], 0.95)));
   if (layer === "error") {
@@ -80,7 +80,7 @@ export class ScaleBar {
     this.host = el("div", { class: "scale" }, this.text, el("span", { class: "ends" }, this.low, this.bar, this.high), el("span", { class: "signs" }, signs));
   }
 
-  // `scale`: {low, high, share, colour, clipped}; what lies beyond the ends of a clipped scale has the colour of the end.
+  // `scale`: {low, high, share, colour, clipped}; numbers beyond the ends of a clipped scale get the colour of the end.
   show([name, what], scale) {
     if (this.shown === scale) return;
     this.shown = scale;

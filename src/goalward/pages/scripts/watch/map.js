@@ -1,22 +1,22 @@
-// A world with one colour, one text and the actions of a plan in each state.
+// Maps of a world that show a colour, a text and the actions of a plan in each state.
 import { el, svg } from "../shared/elements.js";
 import { css, inkOn } from "../shared/colours.js";
 
-const UNIT = 60;
+const UNIT = 60; // the side of a cell
 export const PIT = "M-11,-4A11,5 0 1 0 11,-4A11,5 0 1 0 -11,-4zM-7,-4A7,3 0 1 1 7,-4z";
 const TURNS = { right: 0, down: 90, left: 180, up: 270, east: 0, south: 90, west: 180, north: 270 };
-const MOST_WITH_TEXT = 14;
-const MOST_WITH_ARROWS = 45;
-const LONGEST_LIST = 400;
-const TRAIL = 18;
+const MOST_WITH_TEXT = 14; // rows or columns of a map with a number in each cell
+const MOST_WITH_ARROWS = 45; // rows or columns of a map with arrows
+const LONGEST_LIST = 400; // states
+const TRAIL = 18; // steps
 let maps = 0;
 
-// `pick` is called with a state that was chosen, `hover` with one under the pointer or null.
+// `pick` is called with the state that is clicked, `hover` with the state under the pointer or null.
 export function worldMap(world, places, label, colour, pick, hover, visits) {
   return places.kind === "list" ? new ListMap(world, label, pick, visits) : new DrawnMap(world, places, label, colour, pick, hover);
 }
 
-// States without a way out, except giving up.
+// States that no action leaves, except giving up.
 export function pitsOf({ truth, states, actions, actionNames }) {
   const pits = new Set();
   for (let state = 0; truth && state < states; state += 1) {
@@ -33,7 +33,7 @@ export function pitsOf({ truth, states, actions, actionNames }) {
   return pits;
 }
 
-// States that no step from the start ever leads to in the true world, such as the cliff of CliffWalking.
+// States that are unreachable from the start in the true world, such as the cliff of CliffWalking.
 export function closedOf({ truth, states, actions, start }) {
   const reached = new Set([start]);
   for (const state of truth ? reached : []) {
@@ -97,7 +97,7 @@ class DrawnMap {
     this.shownFloor = shown;
   }
 
-  // The numbers of rows and columns, as the captions use them.
+  // The numbers of rows and columns, which the captions refer to.
   ruler() {
     if (this.places.kind !== "grid") return [];
     const every = this.hasText ? 1 : 5;
@@ -124,7 +124,7 @@ class DrawnMap {
     for (const [spot, turn] of this.bars()) add(spot, "path", { class: "bar-between", d: turn ? `M${spot.x * UNIT},${(spot.y + 1) * UNIT}h${UNIT}` : `M${(spot.x + 1) * UNIT},${spot.y * UNIT}v${UNIT}` }, "wall");
   }
 
-  // Walls between two cells: in truth, the moves from each of them to the other have no effect.
+  // Walls between two neighbouring cells: in the true world, moves from one to the other have no effect.
   bars() {
     const { truth, actions } = this.world;
     if (!truth || !this.arrows) return [];
@@ -229,7 +229,7 @@ class DrawnMap {
     return [(x + 0.5) * UNIT, (y + 0.5) * UNIT];
   }
 
-  // The way from a state to another: straight on a grid, bent in a graph so that both directions can be seen.
+  // The curve from a state to another: straight on a grid, bent in a graph so that both directions can be seen.
   way(from, to) {
     const b = this.goalNear(from, to);
     const a = this.floorOf(from) === this.floorOf(to) ? this.centre(from) : b;
@@ -237,7 +237,7 @@ class DrawnMap {
     return [a, [(a[0] + b[0]) / 2 - bend * (b[1] - a[1]), (a[1] + b[1]) / 2 + bend * (b[0] - a[0])], b];
   }
 
-  // Of several goals, the one nearest to the state that one comes from.
+  // The centre of the state `to`; among several goal cells, of the one nearest to `from`.
   goalNear(from, to) {
     if (to !== this.world.states) return this.centre(to);
     const a = this.centre(from);
@@ -270,12 +270,12 @@ class DrawnMap {
     return group;
   }
 
-  // Lines where played actions have led so far: [from, to, share].
+  // Draws the transitions that the plan's actions have had so far: [from, to, share].
   drawEdges(edges) {
     if (this.places.kind === "graph") this.edges.replaceChildren(...edges.filter(([from, to]) => from !== to).map((edge) => this.arrow(...edge)));
   }
 
-  // Lines to the successors that an agent imagines: [successor, probability].
+  // Draws lines to the successors that an agent imagines: [successor, probability].
   imagine(state, successors) {
     this.imagined.replaceChildren(...successors.map(([successor, chance]) => {
       if (successor !== state && this.floorOf(successor) === this.floorOf(state)) return this.arrow(state, successor, chance);
@@ -315,7 +315,7 @@ class DrawnMap {
     this.host.classList.toggle("arrived", arrived);
   }
 
-  // The last steps of this trip, the older the paler.
+  // Draws the last steps of this trip; older steps are paler.
   drawTrail(replay, next) {
     let over = false;
     this.trail.forEach((line, back) => {
@@ -371,7 +371,7 @@ class DrawnMap {
 }
 
 class ListMap {
-  // Lists the states by name; of many states those that were visited most, in a world that is not known only those visited.
+  // Lists states by name, at most the 400 most visited ones. Without a true model, it lists only visited states.
   constructor(world, label, pick, visits) {
     this.world = world;
     this.shown = [];

@@ -1,4 +1,4 @@
-// Where the states of a world lie: on its grid; without one, in layers by distance from the start; many in a list.
+// The positions of states on the page: on the grid of the world; without a grid, in layers by distance from the start. More than 60 states are listed.
 
 const MOST_IN_GRAPH = 60;
 
@@ -20,7 +20,7 @@ export function placesOf(world) {
   return graphPlaces(world);
 }
 
-// Breadth first from the start; the goal comes last. Few layers would be tall columns, so those go around a circle.
+// Layers by breadth-first search from the start; the goal comes last. One or two layers would be tall columns, so their states form a circle.
 function graphPlaces(world) {
   const { states, actions, start, truth } = world;
   const depth = new Array(states + 1).fill(-1);
@@ -42,7 +42,7 @@ function graphPlaces(world) {
   if (lost.length) layers.push(lost);
   if (layers.length <= 2 && Math.max(...layers.map((layer) => layer.length)) > 4) return circlePlaces(world);
   layers.push([states]);
-  // Many layers are broken into lines, where states would be small; a state of 60 pixels is large enough.
+  // If many layers in one line would make the states small, they are broken into lines. A state of 60 pixels is large enough.
   const size = ({ columns, rows }) => Math.min((innerWidth > 640 ? 800 : 330) / columns, 470 / rows, 60);
   return [1, 2, 3].map((lines) => layerPlaces(layers, Math.ceil(layers.length / lines))).reduce((best, other) => (size(other) > 1.2 * size(best) ? other : best));
 }
@@ -71,7 +71,7 @@ function circlePlaces({ states, start }) {
   return settled([...spots, { x: radius * 1.25 + 1.9, y: 0 }]);
 }
 
-// The last spot is that of the goal.
+// Moves the spots to the origin; the last one is the spot of the goal.
 function settled(spots) {
   const [left, top] = [Math.min(...spots.map(({ x }) => x)), Math.min(...spots.map(({ y }) => y))];
   const states = spots.map(({ x, y }) => ({ x: x - left + 0.1, y: y - top + 0.1 }));

@@ -1,4 +1,4 @@
-// Two coordinates of a box: a layer of colours, the goal set, and where an agent went.
+// A drawing of two coordinates of a task: a layer of colours, the goal set, and the paths of an agent.
 import { el, followWidth, svg } from "../shared/elements.js";
 import { number, roundTicks } from "../shared/numbers.js";
 
@@ -92,7 +92,7 @@ export class Plane {
     this.mark.setAttribute("cy", EDGES.top + y);
   }
 
-  // One pixel of the layer is that of the nearest point; the goal set is striped.
+  // Each pixel has the colour of the nearest point of the layer; the goal set is striped.
   drawColours(context) {
     const { width, height } = context.canvas;
     const { plane, layer } = this.content;
@@ -117,7 +117,7 @@ export class Plane {
     context.putImageData(image, 0, 0);
   }
 
-  // Where an episode is after some of its kept points, in pixels.
+  // The position of an episode after some of its stored points, in pixels.
   place(episode, index) {
     const { axes } = this.content.plane;
     const m = this.task.low.length;
@@ -146,7 +146,7 @@ export class Plane {
   }
 }
 
-// The nearest of some sorted points for each pixel along an axis; on a periodic axis the first is also behind the last.
+// For each pixel along an axis, the index of the nearest of some sorted points. On a periodic axis, the first point also follows the last.
 function nearestPoints(points, task, axis, pixels) {
   const { low, high, periodic } = task;
   const span = high[axis] - low[axis];

@@ -1,10 +1,10 @@
-// Planning in the browser: the optimal values and policy of a model of some hundred states, by policy iteration.
+// Planning in the browser: the optimal values and policy of a model of a few hundred states, by policy iteration.
 //
 // Values of a policy come from state elimination without subtractions (Grassmann, Taksar, Heyman), so they are exact to
-// rounding even in models in which the goal is hardly ever reached. A wall turns the way into a state into staying
-// where one is.
+// rounding even in models in which the goal is hardly ever reached. If a state has a wall, steps into it stay where they
+// began.
 
-// Returns the model with walls put up and costs changed; rows are lists of [successor, probability].
+// Returns the model with the reader's walls and costs; rows are lists of [successor, probability].
 export function edited(model, world, walls, costs) {
   const { states, actions } = world;
   const rows = [];
@@ -60,7 +60,7 @@ export function actionValue(row, price, values) {
   return sum;
 }
 
-// A policy that reaches the goal almost surely from every state from which one does; -1 elsewhere.
+// A policy that reaches the goal almost surely from every state where this is possible; -1 in the other states.
 function properPolicy(rows, states, actions, walls) {
   let sure = new Set(Array.from({ length: states }, (_, state) => state).filter((state) => !walls.has(state)));
   for (;;) {

@@ -1,10 +1,10 @@
-// The player of both watch pages: one or two agents, with their notes and settings, played at a chosen speed.
+// The base class of both watch pages: the notes and settings of one or two agents, and playing at a chosen speed.
 import { choices, el, icon } from "../shared/elements.js";
 import { whole } from "../shared/numbers.js";
 import { swatch } from "../shared/chart.js";
 import { Page } from "../shared/page.js";
 
-// Subclasses have `agents`, `over`, `rewind` and `advance`, which gets the seconds that have passed.
+// Subclasses have `agents`, `over`, `rewind` and `advance(seconds)`, which moves the replay on.
 export class AgentsPage extends Page {
   agentsHeader(facts, ...corner) {
     const { data, agents } = this;
@@ -49,7 +49,7 @@ export class AgentsPage extends Page {
     return this.playButton;
   }
 
-  // `speeds`: [name, text, what it means].
+  // `speeds`: [name, text on the button, tooltip].
   speedControl(speeds) {
     this.speeds = speeds.map(([name]) => name);
     this.speed = choices("speed", speeds, (speed) => this.setSpeed(speed));
@@ -71,7 +71,7 @@ export class AgentsPage extends Page {
     this.setSpeed(this.speeds[Math.min(Math.max(place, 0), this.speeds.length - 1)]);
   }
 
-  // On a button, space presses the button.
+  // If a button has the focus, the space key presses it.
   playKeys(event) {
     return { " ": () => !event.target.closest("button, summary") && this.play(!this.playing), "+": () => this.faster(1), "-": () => this.faster(-1) };
   }
@@ -80,7 +80,7 @@ export class AgentsPage extends Page {
     this.playing = on;
     this.playButton.replaceChildren(icon(on ? "pause" : "play"));
     this.playButton.setAttribute("aria-label", on ? "pause" : "play");
-    // Screen readers hear captions that stand still.
+    // Screen readers read captions aloud only while the replay is paused.
     for (const { why } of this.captions) why.setAttribute("aria-live", on ? "off" : "polite");
     if (!on) return;
     if (this.over) this.rewind();

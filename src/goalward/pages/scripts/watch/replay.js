@@ -1,6 +1,6 @@
-// A recorded run: its frames, the counts at each of them, and what these say about the world.
+// A recorded run: its frames (epochs or snapshots), the visit counts at each frame, and the posterior that follows from them.
 
-// Why an epoch ended, as told afterwards and before.
+// Why an epoch ended: a flag, the sentence after the end, and the sentence before it.
 const ENDED = [
   [1, "visits"], [2, "visits"], [4, "goals"], [8, "the plan was for this many steps", "the plan is for this many steps"], [16, "the run was over", "the run will be over"],
   [32, "the step limit of the run was reached", "the step limit of the run will be reached"], [64, "the run was interrupted", "the run will be interrupted"],
@@ -17,7 +17,7 @@ export class Replay {
     this.take(data);
   }
 
-  // Takes the data of the page, or newer data of a run that goes on.
+  // Takes the data of the page, or newer data of a run in progress.
   take(data) {
     Object.assign(this, data);
     this.count = data.frames.count;
@@ -38,7 +38,7 @@ export class Replay {
 
   // ---- steps
 
-  // How many steps of a frame are on the page, one by one.
+  // The number of steps of a frame that the page has one by one.
   pathLength(frame = this.frame) {
     return this.frames.pathEnds[frame + 1] - this.frames.pathEnds[frame];
   }
@@ -50,7 +50,7 @@ export class Replay {
     return { row, state: Math.floor(row / this.world.actions), action: row % this.world.actions, successor: transitions.successors[id] };
   }
 
-  // The step before the current moment, also if it belongs to the epoch before; null where the page does not have it.
+  // The last step before the current moment, or an earlier one; null if the page does not have it. It may lie in an earlier frame.
   stepBefore(back = 1) {
     let [frame, index] = [this.frame, this.offset - back];
     while (index < 0) {
@@ -61,12 +61,12 @@ export class Replay {
     return this.stepAt(frame, index);
   }
 
-  // Where the agent is: the state after its last step, or the one in which its next step begins; null if unknown.
+  // The state of the agent: the state after its last step, or the state in which its next step begins; null if unknown.
   get position() {
     return this.stepBefore()?.successor ?? (this.offset < this.pathLength() ? this.stepAt(this.frame, this.offset).state : null);
   }
 
-  // Whether a step did not do what it does at least every other time, in a world that is known.
+  // Whether a step slipped: its pair has a successor with probability at least 1/2 in the true model, and led elsewhere.
   slipped({ row, successor }) {
     const { truth } = this.world;
     if (!truth) return false;
@@ -78,7 +78,7 @@ export class Replay {
     return most >= 0.5 && chance < most - 1e-9;
   }
 
-  // Whether some action of the world, if it is known, usually does one thing and sometimes another.
+  // Whether slips can happen: some transition of the true model has a probability of at least 1/2 and less than 1.
   get canSlip() {
     return Boolean(this.world.truth?.probabilities.some((chance) => chance >= 0.5 && chance < 1));
   }
@@ -88,11 +88,12 @@ export class Replay {
     return this.offset >= this.frames.steps[this.frame];
   }
 
-  // The steps of the run before the current moment, and the episodes that had ended by then.
+  // The number of steps of the run before the current moment.
   get time() {
     return this.frames.start_step[this.frame] + this.offset;
   }
 
+  // The number of episodes that had ended after `time` steps.
   episodesBefore(time) {
     let [low, high] = [0, this.ends.length];
     while (low < high) {
@@ -111,7 +112,7 @@ export class Replay {
     return { episode, steps: time - (episode ? this.ends[episode - 1] : 0), arrived };
   }
 
-  // Moves to a moment of the run, in steps.
+  // Moves to the moment after `time` steps of the run.
   moveToTime(time) {
     let [low, high] = [0, this.last];
     while (low < high) {
@@ -122,7 +123,7 @@ export class Replay {
     this.moveTo(low, time - this.frames.start_step[low]);
   }
 
-  // Moves to a frame; the counts are those before its first step.
+  // Moves to a frame, and sets the counts to those before its first step.
   moveTo(frame, offset = 0) {
     const wanted = Math.min(Math.max(frame, 0), this.last);
     const { seen, times, seenEnds, transitions } = this.frames;
@@ -154,7 +155,7 @@ export class Replay {
     return actions;
   }
 
-  // The actions that it plays most often in a state: those at least half as likely as the likeliest.
+  // The likeliest actions of the plan in a state: those at least half as likely as the likeliest one.
   likelyActions(state) {
     const shares = this.actionsOf(state).map((action) => [action, this.share(state * this.world.actions + action)]);
     const largest = Math.max(...shares.map(([, share]) => share));
@@ -191,7 +192,7 @@ export class Replay {
     return over;
   }
 
-  // The transitions seen so far from a row: [successor, times].
+  // The transitions seen so far from a state-action pair, which is a row of the model: [successor, times].
   seenFrom(row) {
     if (!this.ofRow) {
       this.ofRow = new Map();
@@ -203,7 +204,7 @@ export class Replay {
     return (this.ofRow.get(row) ?? []).map((id) => [this.frames.transitions.successors[id], this.times[id]]).filter(([, times]) => times > 0);
   }
 
-  // The successors that the prior holds possible.
+  // The successors that are possible under the prior.
   supportOf(row) {
     if (!this.belief) return [];
     const { support } = this.belief;
@@ -211,7 +212,7 @@ export class Replay {
     return Number.isFinite(this.world.costs[row]) ? Array.from({ length: this.world.states + 1 }, (_, successor) => successor) : [];
   }
 
-  // The posterior of a row: mean and standard deviation of each probability, those of beta variates.
+  // The posterior of a row: the mean and standard deviation of each probability, which has a beta distribution.
   posterior(row) {
     const support = this.supportOf(row);
     const { concentration } = this.belief;
@@ -223,7 +224,7 @@ export class Replay {
     });
   }
 
-  // How unsure the belief is of what the actions of a state do: the root of the summed variances, mean over actions.
+  // The uncertainty about the outcomes of the actions of a state: the root of the summed variances, averaged over actions.
   uncertainty(state) {
     if (!this.belief) return NaN;
     const { concentration, support } = this.belief;
@@ -280,7 +281,7 @@ export class Replay {
     return reasons.join(", and ");
   }
 
-  // What the visits of the pair that ended an epoch were, before it and in it.
+  // A sentence with the visits of the pair that ended an epoch: before the epoch, and in it.
   pairInWords(frame, ahead) {
     const pair = this.frames.pair[frame];
     const reached = `${ahead ? "will have" : "had"} reached its limit of tries`;
@@ -319,7 +320,7 @@ export class Replay {
     return this.actionsOf(state, frame).map((action) => this.world.actionNames[action]).join(" or ");
   }
 
-  // Moments worth a look, each as [frame, offset, what happened].
+  // The events of a run, each as [frame, offset, description].
   events(unfinished) {
     const { goals } = this.frames;
     const events = [];
@@ -353,7 +354,7 @@ export class Replay {
     return chances.map(([successor, chance]) => [successor, chance / total]).filter(([, chance]) => chance >= least).sort((one, other) => other[1] - one[1]);
   }
 
-  // What the agent imagines that a row does: in the model of its plan or, where the page has none, on average in its posterior.
+  // The successors of a row that the agent imagines: in the model of its plan or, if the page does not have it, in the mean of its posterior.
   imagined(row) {
     const model = this.plannedModel();
     if (model) return { source: "the plan's model", successors: Replay.likely(model, row) };

@@ -17,8 +17,8 @@ const STEPS_A_SECOND = { step: 3, run: 15 };
 const EPOCHS_A_SECOND = 20;
 const SECONDS_AT_THE_GOAL = 0.5;
 const MEASURES = {
-  gap_regret: ["gap regret", "the extra cost, in expectation, of every action it played, added up"],
-  regret: ["realised regret", "the cost that it paid, minus what the best policy pays on average in as many episodes; chance included"],
+  gap_regret: ["gap regret", "the expected extra costs of all actions that it played, added up"],
+  regret: ["realised regret", "the cost that it paid, minus what the best policy pays on average in the same number of episodes; it includes chance"],
   cost: ["cost so far", "all costs paid"],
   steps: ["steps per episode", "how many steps each trip took"],
 };
@@ -32,11 +32,11 @@ class WatchPage extends AgentsPage {
     this.maps = [];
     this.part = 0;
     this.stillness = matchMedia("(prefers-reduced-motion: reduce)");
-    // Of an unfinished run the last frame is what happens now.
+    // The last frame of an unfinished run shows the current moment.
     this.unfinished = this.streaming = data.live;
     this.layerNames = Object.keys(LAYERS).filter((name) => offered(name, this.world, this.replays));
     this.measureNames = this.replays[0].optimalValue === null ? ["cost", "steps"] : ["gap_regret", "regret", "steps"];
-    // A start that is a state of its own, as in Taxi, stands alone on its floor: the page opens after the first step.
+    // If the start is alone on its floor, as in Taxi, the page opens after the first step.
     const { floors, states } = this.places;
     const alone = floors && states.filter(({ floor }) => floor === states[this.world.start].floor).length === 1;
     this.begin({
@@ -84,20 +84,20 @@ class WatchPage extends AgentsPage {
   }
 
   buildHelp() {
-    const keys = [["space", "play or pause"], [", .", "one step back or on"], ["← →", "one epoch back or on"], ["shift + ← →", "ten epochs"], ["home, end", "first or last"],
-      [`1 – ${this.layerNames.length}`, "layers"], ["+ −", "faster or slower"], ["l", "follow the other agent"], ["esc", "close the cell"], ["tab, arrows", "walk over a map that has the focus"]];
+    const keys = [["space", "play or pause"], [", .", "one step back or on"], ["← →", "one epoch back or on"], ["shift + ← →", "ten epochs back or on"], ["home, end", "first or last epoch"],
+      [`1 – ${this.layerNames.length}`, "layers"], ["+ −", "faster or slower"], ["l", "follow the other agent"], ["esc", "close the cell"], ["tab, arrows", "move from state to state on a map that has the focus"]];
     this.help = el("dl", { class: "keys", hidden: true }, keys.map(([key, what]) => [el("dt", {}, key), el("dd", {}, what)]));
     return this.help;
   }
 
   notesOf(replay) {
     const notes = [];
-    if (replay.optimist) notes.push(`${replay.label} is an optimist with the constants of its theorem: it hopes for everything that it cannot rule out, and in so short a run it can rule out little. So it looks like random play.`);
+    if (replay.optimist) notes.push(`${replay.label} is an optimistic algorithm with the constants of its theorem. It assumes the best model that it cannot rule out yet, and a run this short rules out little. So it seems to play at random.`);
     if (!replay.hasPlans) notes.push(`${replay.label} does not plan in epochs. The page shows ${whole(replay.count)} snapshots of it.`);
     else if (replay.count - 1 < replay.epochs) notes.push(`${replay.label} had ${whole(replay.epochs)} epochs; ${whole(replay.count - 1)} of them are on this page: the first ones, then evenly spaced ones. Counts and curves are complete.`);
     if (!replay.frames.values) notes.push(`${replay.label} estimates no costs, so its maps have no values.`);
-    if (replay.models?.every > 1) notes.push(`The models that ${replay.label} planned with are on this page for every ${ordinal(replay.models.every)} epoch.`);
-    if (replay.frames.steps.some((steps, frame) => steps > replay.pathLength(frame))) notes.push(`Of long ${replay.unit}s of ${replay.label} the page has the first steps one by one.`);
+    if (replay.models?.every > 1) notes.push(`This page has the models that ${replay.label} planned with for every ${ordinal(replay.models.every)} epoch only.`);
+    if (replay.frames.steps.some((steps, frame) => steps > replay.pathLength(frame))) notes.push(`In long ${replay.unit}s of ${replay.label}, the page shows only the first steps one by one.`);
     return notes;
   }
 
@@ -126,7 +126,7 @@ class WatchPage extends AgentsPage {
     return el("div", { class: "map-host" }, this.buildFloors(map), map.host);
   }
 
-  // Which floor of a world with several is shown: that of the agent, or one that steps lead to.
+  // Chooses the visible floor of a world with several floors: the agent's, or a fixed one.
   buildFloors(map) {
     const { floors, states, goals } = this.places;
     if (!floors) return null;
@@ -153,12 +153,12 @@ class WatchPage extends AgentsPage {
     ];
     if (this.places.walls?.length) signs.push(["wall", "rect", { class: "wall", x: 2, y: 2, width: 12, height: 12 }]);
     if (pitsOf(this.world).size) signs.push(["pit: no way out but giving up", "path", { class: "pit", d: PIT, transform: "translate(8 9) scale(0.65)" }]);
-    if (this.places.states?.some(({ letter }) => letter)) signs.push(["letters and signs: as on the map of the world"]);
+    if (this.places.states?.some(({ letter }) => letter)) signs.push(["letters in cells: the ground, as on the map of the world"]);
     if (this.places.kind !== "list" && !this.places.floors && closedOf(this.world).size) signs.push(["no step leads here", "path", { class: "closed", d: "M2,2L14,14M14,2L2,14" }]);
-    if (this.world.actionNames.includes("give up")) signs.push(["↺ give up: back to the start, at a price"]);
-    if (this.replays.some((replay) => replay.canSlip)) signs.push(["slip: the step did not do what it usually does", "path", { class: "slip-sign", d: "M1,8H15" }]);
-    if (this.places.kind === "graph") signs.push(["dark: where the plan's actions have led so far", "path", { class: "edge", d: "M1,12Q8,0 15,8" }], ["faint: where actions can lead in truth", "path", { class: "edge", opacity: 0.3, d: "M1,12Q8,0 15,8" }]);
-    signs.push(["on the slider: an episode ends", "path", { class: "episode-sign", d: "M8,2V14" }]);
+    if (this.world.actionNames.includes("give up")) signs.push(["↺ give up: return to the start, at a cost"]);
+    if (this.replays.some((replay) => replay.canSlip)) signs.push(["slip: a step with an unusual outcome", "path", { class: "slip-sign", d: "M1,8H15" }]);
+    if (this.places.kind === "graph") signs.push(["dark: where the plan's actions have led so far", "path", { class: "edge", d: "M1,12Q8,0 15,8" }], ["faint: where actions can lead in the true model", "path", { class: "edge", opacity: 0.3, d: "M1,12Q8,0 15,8" }]);
+    signs.push(["on the slider: the end of an episode", "path", { class: "episode-sign", d: "M8,2V14" }]);
     this.scaleBar = new ScaleBar(...signs.map(([text, tag, shape]) =>
       el("span", {}, tag ? svg("svg", { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true" }, svg(tag, shape)) : null, text)));
     return this.scaleBar.host;
@@ -169,7 +169,7 @@ class WatchPage extends AgentsPage {
     const redraw = (name) => (value) => { this.address.set({ [name]: value }); this.drawRegret(); this.go(this.lead.frame, this.lead.offset); };
     this.measures = choices("measure", this.measureNames.map((name) => [name, ...MEASURES[name]]), redraw("regret"));
     this.axes = choices("axes", [["linear", "linear"], ["log", "log"]], redraw("axes"));
-    this.clock = choices("clock", [["episodes", "by episodes", "both agents are shown in the same episode"], ["steps", "by steps", "both agents are shown after as many steps"]], redraw("clock"));
+    this.clock = choices("clock", [["episodes", "by episodes", "both agents are shown in the same episode"], ["steps", "by steps", "both agents are shown after the same number of steps"]], redraw("clock"));
     this.verdict = el("p", { class: "verdict-line" });
     this.meaning = el("p", { class: "small" });
     this.regretTitle = el("h2");
@@ -187,7 +187,7 @@ class WatchPage extends AgentsPage {
     this.closeCell = el("button", { type: "button", class: "quiet", onclick: () => this.pick(null) }, "close");
     this.ofChoice = this.replays.length > 1 ? choices("agent", this.replays.map((replay, place) => [String(place), replay.label]), (of) => { this.address.set({ of }); this.showCell(); }) : null;
     this.cellHint = el("div", { class: "hint" },
-      [...readingGuide(this.replays, this.places.kind), ["Point at a state", "to see where the agent imagines that its action leads."], ["Click a state", "to see what each action does there, and what the agent believes it does."]]
+      [...readingGuide(this.replays, this.places.kind), ["Point at a state", "to see where the agent imagines that its action leads from there."], ["Click a state", "to see where each action leads from there, and where the agent believes that it leads."]]
         .map(([word, meaning]) => el("p", {}, el("b", {}, word), ` ${meaning}`)));
     this.whatIf = new WhatIf(this);
     this.cellBody = el("div", {}, this.ofChoice, this.cellView.host, this.whatIf.host);
@@ -215,7 +215,7 @@ class WatchPage extends AgentsPage {
     this.showMapAboveSheet();
   }
 
-  // The address has epochs, counted from 1; a page may hold fewer frames.
+  // The URL counts epochs from 1; the page may have frames for only some of them.
   frameOf(epoch) {
     return nearest(this.lead.frames.epoch, epoch - 1);
   }
@@ -275,7 +275,7 @@ class WatchPage extends AgentsPage {
     this.showMapAboveSheet();
   }
 
-  // On a narrow screen the chosen state is a sheet at the bottom: the map moves to where it can be seen above it.
+  // On a narrow screen, the panel of the chosen state covers the bottom, so the map is scrolled into view above it.
   showMapAboveSheet() {
     if (this.chosen !== null && getComputedStyle(this.cellCard).position === "fixed") this.maps[this.of].host.scrollIntoView({ block: "start" });
   }
@@ -317,7 +317,7 @@ class WatchPage extends AgentsPage {
     this.markEvent();
   }
 
-  // The other agent is shown in the same episode after as many steps of it, or after as many steps of the run.
+  // Shows the other agent after the same number of steps of the same episode or, by steps, of the whole run.
   follow() {
     const { lead } = this;
     this.moving = this.replays.map(() => true);
@@ -335,7 +335,7 @@ class WatchPage extends AgentsPage {
     });
   }
 
-  // Draws the agents on their maps, `part` of a step further.
+  // Draws the agents on their maps, each after the share `part` of its next step.
   walk() {
     this.replays.forEach((replay, place) => {
       const map = this.maps[place];
@@ -382,7 +382,7 @@ class WatchPage extends AgentsPage {
       if (epochs) this.go(lead.frame + epochs, Infinity);
       return;
     }
-    // A moment to see that the goal is reached.
+    // Pause at the goal, so that the arrival can be seen.
     if (speed === "step" && lead.moment.arrived && this.waited < SECONDS_AT_THE_GOAL) {
       this.waited += seconds;
       return;
@@ -403,7 +403,7 @@ class WatchPage extends AgentsPage {
     this.axes.show(this.view.axes === "log" ? "log" : "linear");
     this.clock.show(bySteps ? "steps" : "episodes");
     this.regretTitle.textContent = { gap_regret: "Regret", regret: "Regret", cost: "Cost so far", steps: "Steps per episode" }[measure];
-    // Sums begin with nothing paid.
+    // Cumulative curves start at zero.
     const zero = (ends) => (measure === "steps" || !ends.length ? [] : [0]);
     const along = ({ curve, ends }) => [...zero(ends), ...(bySteps ? Array.from(curve.episodes, (episode) => ends[episode - 1]) : curve.episodes)];
     const height = ({ curve, ends, episodeSteps }) => [...zero(ends), ...(measure === "steps" ? Array.from(curve.episodes, (episode) => episodeSteps[episode - 1]) : curve[measure])];
@@ -417,7 +417,7 @@ class WatchPage extends AgentsPage {
     this.meaning.textContent = explained.map((name) => `${MEASURES[name].join(": ")}.`).join(" ");
   }
 
-  // Which agent learnt more cheaply, and by how much, in numbers of the chart; and how long the last trips of both were.
+  // Sentences that compare the agents: the ends of their curves, the difference, and the lengths of their last trips.
   verdictOf(measure) {
     const ends = this.visible.map((replay) => [replay.label, replay.ends.length, measure === "steps" ? replay.ends.at(-1) / replay.ends.length : replay.curve[measure].at(-1)]);
     if (ends.some(([, episodes]) => !episodes)) return "";
@@ -514,12 +514,12 @@ class WatchPage extends AgentsPage {
     why.replaceChildren(...captionOf(replay, this.unfinished).map(([head, text]) => el("span", {}, el("b", {}, head), ` ${text} `)), note);
   }
 
-  // Shows where an action of a state leads in the agent's imagination: that of its plan, unless another is named.
+  // Shows where the agent imagines that an action leads from a state: the action of its plan, unless another is given.
   hover(place, state, wanted = null) {
     const replay = this.replays[place];
     const { actions } = this.world;
     const [planned] = state === null ? [] : replay.actionsOf(state);
-    // The arrow that is shown is the one that is explained.
+    // The action whose arrow the map shows.
     const action = wanted ?? (this.view.layer === "replanned" ? this.whatIf.plans?.[place]?.policy[state] : planned) ?? -1;
     if (state === null || action < 0) {
       this.maps[place].imagine(null, []);
@@ -569,7 +569,7 @@ class WatchPage extends AgentsPage {
     };
   }
 
-  // A run that goes on: newer data for one agent.
+  // Takes newer data of one agent from a run in progress.
   take(place, agent) {
     const replay = this.replays[place];
     const following = this.lead.frame >= this.lead.last - 1;
@@ -589,10 +589,10 @@ class WatchPage extends AgentsPage {
   }
 
   listenToServer() {
-    // Whoever opens the page late sees what happens now, unless the address asks for something else.
+    // A page that is opened late starts at the current moment, unless the URL asks for another one.
     if (!location.hash) this.go(this.lead.last);
     const source = new EventSource("events");
-    // One after the other: inflating takes a moment, and the end must not overtake the last steps.
+    // Messages are handled in order: decompressing takes time, and the end must not overtake the last steps.
     let handled = Promise.resolve();
     source.addEventListener("agent", (event) => {
       const message = JSON.parse(event.data);

@@ -10,13 +10,13 @@ import { Plane } from "./plane.js";
 
 const SPEEDS = [["10", "step", "10 steps a second"], ["100", "run", "100 steps a second"], ["1000", "fast", "1,000 steps a second"]];
 const PLANE_LAYERS = {
-  value: ["value", "what the plan in force expects to pay from here to the goal"],
-  visits: ["visits", "how often the agent was here so far"],
+  value: ["value", "the cost that the current plan expects from here to the goal"],
+  visits: ["visits", "how often the agent has been here so far"],
 };
-const EARLIER = 12;
-const VISIT_CELLS = [48, 30];
+const EARLIER = 12; // earlier episodes that are drawn
+const VISIT_CELLS = [48, 30]; // cells along the axes of a plane, for counting visits
 
-// One agent: its episodes, and the plan in force at a step.
+// One agent: its episodes, and its plan at each step.
 class Track {
   constructor(agent, dimensions) {
     Object.assign(this, agent);
@@ -29,7 +29,7 @@ class Track {
     return this.steps.length;
   }
 
-  // The kept points of an episode; `step` says how far it has come.
+  // The stored points of an episode; `now` is the number of them before the step `step`.
   episode(index, step = Infinity) {
     const { path, dimensions } = this;
     const [from, to] = [path.starts[index], path.starts[index + 1]];
@@ -52,7 +52,7 @@ class Track {
     return low;
   }
 
-  // The epoch whose values are shown: that of the step, or the last one before it that is on the page.
+  // The epoch whose values are shown: `epoch`, or the last one before it whose values are on the page.
   shownEpoch(epoch) {
     return this.values ? Math.floor(epoch / this.values.every) * this.values.every : null;
   }
@@ -84,7 +84,7 @@ class PlanesPage extends AgentsPage {
     return Math.max(...this.tracks.map((track) => track.episodes)) - 1;
   }
 
-  // The steps of the longer of the chosen episodes.
+  // The number of steps of the current episode; with two agents, of the longer of both.
   get length() {
     return Math.max(...this.tracks.map((track) => track.steps[this.episode] ?? 0));
   }
@@ -96,20 +96,20 @@ class PlanesPage extends AgentsPage {
     const facts = [`${task.low.length} dimension${task.low.length > 1 ? "s" : ""}, ${task.actions.length} actions`, "the true model is not known"];
     document.getElementById("page").replaceChildren(
       this.agentsHeader(facts),
-      el("p", { class: "intro" }, `The agent ○ has to reach the striped goal at the lowest cost, again and again: each trip is an episode. It does not know how ${task.coordinates.join(" and ")} change, and learns it by trying. The white line is its way in this episode. Press play to watch it.`),
+      el("p", { class: "intro" }, `The agent ○ must reach the striped goal at the lowest cost, again and again. Each trip is an episode. The agent does not know how its actions change ${task.coordinates.join(" and ")} and learns it by trying. The white line is its way in this episode. Press play to watch it.`),
       this.notes((track) => this.notesOf(track)), this.buildControls(),
       this.cards((track) => this.buildPlane(track)),
       this.buildScale(), this.buildChart(),
-      this.footer("Keys: space plays, + and − change the speed, ← → change the episode, shift + ← → move by ten steps, 1 and 2 change the layer. "));
+      this.footer("Keys: space plays or pauses, + and − change the speed, ← → change the episode, shift + ← → move by ten steps, 1 and 2 change the layer. "));
   }
 
   notesOf(track) {
     const notes = [];
-    if (!track.values) notes.push(`The plans of ${track.label} have no values that a plane could show.`);
-    else if (track.values.every > 1) notes.push(`The values of ${track.label} are on this page for one of ${whole(track.values.every)} epochs; those of the last one before are shown.`);
+    if (!track.values) notes.push(`The plans of ${track.label} have no values that can be drawn here.`);
+    else if (track.values.every > 1) notes.push(`This page has the values of ${track.label} for one in ${whole(track.values.every)} epochs. In the other epochs, it shows the last values before them.`);
     const every = largest(track.path.every, 1);
-    if (every > 1) notes.push(`Of long episodes of ${track.label}, the page has one of up to ${whole(every)} steps.`);
-    if (track === this.tracks.at(-1) && this.data.task.low.length > 2) notes.push("A plane shows two of the coordinates; the goal is where some point with these two lies in it.");
+    if (every > 1) notes.push(`In long episodes of ${track.label}, the page shows only one in up to ${whole(every)} steps.`);
+    if (track === this.tracks.at(-1) && this.data.task.low.length > 2) notes.push("A plane shows two of the coordinates. It is striped where some state with these two coordinates lies in the goal.");
     return notes;
   }
 
@@ -138,7 +138,7 @@ class PlanesPage extends AgentsPage {
   }
 
   buildScale() {
-    this.scaleBar = new ScaleBar(el("span", {}, el("i", { class: "stripes" }), "goal"), el("span", {}, el("i", { class: "trace" }), "this episode; pale: its rest and earlier ones"));
+    this.scaleBar = new ScaleBar(el("span", {}, el("i", { class: "stripes" }), "goal"), el("span", {}, el("i", { class: "trace" }), "this episode so far; pale: the rest of it, and earlier episodes"));
     return this.scaleBar.host;
   }
 
@@ -258,7 +258,7 @@ class PlanesPage extends AgentsPage {
     return { x: track.values.axes[axes[0]], y: axes.length > 1 ? track.values.axes[axes[1]] : [0], values: track.valuesAt(epoch, Number(this.view.plane)), colour };
   }
 
-  // How often the agent was in each of some equal cells of the plane; NaN where it never was.
+  // The number of visits of each cell of a regular grid on the plane; NaN for cells without visits.
   visits(track, index, step, axes) {
     const { low, high } = this.data.task;
     const sizes = axes.map((_, place) => VISIT_CELLS[place]);
