@@ -289,6 +289,16 @@ def test_map_and_chosen_state_are_in_view_together(visit, path):
     assert phone.evaluate("document.documentElement.scrollWidth") <= 390
 
 
+def test_the_player_is_directly_under_the_map_on_a_phone(visit, path):
+    page = visit(path, viewport={"width": 390, "height": 844})
+    for place in (0, 1):  # under the map of the agent that the slider follows
+        page.locator("section.agent .toggle").nth(place).click()
+        map_box, player = page.locator("section.agent .map-host").nth(place).bounding_box(), page.locator(".player")
+        assert 0 <= player.bounding_box()["y"] - (map_box["y"] + map_box["height"]) <= 12
+    page.set_viewport_size({"width": 1280, "height": 900})
+    assert page.locator(".controls > .player").count() == 1
+
+
 def test_a_rival_can_be_hidden(visit, path):
     page = visit(path, "agents=0")
     assert page.locator("section.agent").nth(1).is_hidden()

@@ -4,6 +4,8 @@ import { whole } from "../shared/numbers.js";
 import { swatch } from "../shared/chart.js";
 import { Page } from "../shared/page.js";
 
+const narrow = matchMedia("(max-width: 640px)");
+
 // Subclasses have `agents`, `over`, `rewind` and `advance(seconds)`, which moves the replay on.
 export class AgentsPage extends Page {
   agentsHeader(facts, ...corner) {
@@ -41,6 +43,21 @@ export class AgentsPage extends Page {
     };
     return el("footer", {},
       el("details", {}, el("summary", {}, "Settings"), el("div", { class: "settings-list" }, this.agents.map(settings))), this.made(before));
+  }
+
+  controlsOf(player, ...others) {
+    this.player = el("div", { class: "player" }, player);
+    this.controls = el("div", { class: "controls" }, this.player, others);
+    narrow.addEventListener("change", () => this.placePlayer());
+    return this.controls;
+  }
+
+  // Puts the player directly under `playerMap` on a narrow screen, and above all maps on a wide one.
+  placePlayer() {
+    const place = narrow.matches ? this.playerMap.parentElement : this.controls;
+    if (this.player.parentElement === place) return; // Moving an element takes the focus away from it.
+    if (narrow.matches) this.playerMap.after(this.player);
+    else place.prepend(this.player);
   }
 
   playControl() {

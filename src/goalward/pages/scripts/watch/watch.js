@@ -110,7 +110,7 @@ class WatchPage extends AgentsPage {
     this.agentChoice = this.replays.length > 1 ? choices("agents", [["both", "both"], ...this.replays.map((replay, place) => [String(place), replay.label])], (agents) => this.setAgents(agents)) : null;
     this.layers = choices("layer", this.layerNames.map((name) => [name, ...LAYERS[name]]), (layer) => this.setLayer(layer));
     this.eventList = el("div", { class: "events", role: "group", "aria-label": "events" });
-    return el("div", { class: "controls" },
+    return this.controlsOf(
       el("div", { class: "time" },
         moveButton("first", "first epoch", () => this.go(0)), moveButton("back", "one epoch back", byEpochs(-1)), moveButton("stepBack", "one step back", () => this.step(-1)), this.playControl(),
         moveButton("step", "one step on", () => this.step(1)), moveButton("on", "one epoch on", byEpochs(1)), moveButton("last", this.unfinished ? "newest epoch" : "end of the run", () => this.go(this.lead.last)),
@@ -253,6 +253,8 @@ class WatchPage extends AgentsPage {
     const atEnd = this.lead.frame === this.lead.last;
     this.address.set({ lead });
     this.leadButtons.forEach((button, place) => { button.show(String(place) === String(lead)); button.hidden = this.visible.length < 2; });
+    this.playerMap = this.maps[this.replays.indexOf(this.lead)].host.parentElement;
+    this.placePlayer();
     this.slider.max = this.lead.last;
     this.drawMarks();
     this.drawEvents();

@@ -101,6 +101,8 @@ class PlanesPage extends AgentsPage {
       this.cards((track) => this.buildPlane(track)),
       this.buildScale(), this.buildChart(),
       this.footer("Keys: space plays or pauses, + and − change the speed, ← → change the episode, shift + ← → move by ten steps, 1 and 2 change the layer. "));
+    this.playerMap = this.planes[0].host;
+    this.placePlayer();
   }
 
   notesOf(track) {
@@ -124,10 +126,10 @@ class PlanesPage extends AgentsPage {
     this.layers = choices("layer", this.layerNames.map((name) => [name, ...PLANE_LAYERS[name]]), (layer) => this.setLayer(layer));
     this.planeChoice = el("select", { "aria-label": "coordinates", hidden: planes.length < 2, onchange: () => { this.address.set({ plane: this.planeChoice.value }); this.draw(); } },
       planes.map(({ axes }, place) => el("option", { value: place }, axes.map((axis) => task.coordinates[axis]).join(" × "))));
-    return el("div", { class: "controls" },
+    return this.controlsOf([
       el("div", { class: "time" }, moveButton("first", "first episode", () => this.go(0)), moveButton("back", "one episode back", () => this.go(this.episode - 1)),
         moveButton("on", "one episode on", () => this.go(this.episode + 1)), moveButton("last", "last episode", () => this.go(this.last)), this.slider, this.label),
-      el("div", { class: "time" }, this.playControl(), this.stepSlider, this.stepLabel),
+      el("div", { class: "time" }, this.playControl(), this.stepSlider, this.stepLabel)],
       el("div", { class: "options" }, el("span", { class: "caption" }, "show"), this.layers, this.planeChoice, el("span", { class: "space" }), this.speedControl(SPEEDS)));
   }
 
