@@ -95,7 +95,7 @@ def test_worlds_stay_within_the_limit() -> None:
     rng = np.random.default_rng(5)
     drawn = [draw_world(Dirichlet(1.0), Task(COSTS, 0, 1), rng, 2.5) for _ in range(20)]
     assert max(gw.solve(world).values.max() for world in drawn) <= 2.5
-    with pytest.raises(SettingError, match=r"10,000 worlds in a row had a value above value_limit=0.1"):
+    with pytest.raises(SettingError, match=r"10,000 consecutive worlds had a value above value_limit=0.1"):
         draw_world(Dirichlet(1.0), Task(np.ones((1, 1)), 0, 1), rng, 0.1)
 
 
@@ -114,7 +114,7 @@ def test_runs_that_end_early_are_left_out() -> None:
 
 
 def test_bad_input() -> None:
-    with pytest.raises(TheoryError, match="1 worlds have runs that reach the epoch"):
+    with pytest.raises(TheoryError, match="only 1 of the runs reach the epoch"):
         agreement(np.ones((1, 1)), np.ones((1, 1)), ["x"])
     with pytest.raises(TheoryError, match="does not plan with draws"):
         sample_pair(PosteriorMean(Dirichlet(1.0)), Dirichlet(1.0), COSTS, 1, 5, 0, WANTED)

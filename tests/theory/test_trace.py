@@ -61,7 +61,7 @@ def test_agents_that_do_not_claim_to_sample_their_posterior_are_refused() -> Non
 def test_what_is_missing_is_said() -> None:
     world = WORLDS["grid"]
     both = {"keep_plans": True, "keep_steps": True}
-    with pytest.raises(TheoryError, match="recorded without its epochs' models; record it with learn"):
+    with pytest.raises(TheoryError, match="recorded without its plans; record it with learn"):
         trace_of(learn(PSRL(), world, 5, keep_steps=True))
     with pytest.raises(TheoryError, match="recorded without its steps; record it with learn"):
         trace_of(learn(PSRL(), world, 5, keep_plans=True))
@@ -71,14 +71,14 @@ def test_what_is_missing_is_said() -> None:
         trace_of(learn(PosteriorMean(), world, 5, **both))
     with pytest.raises(TheoryError, match="does not plan with draws"):
         trace_of(learn(PSRL(sharpness=4.0), world, 5, **both))
-    with pytest.raises(TheoryError, match="the plans of Own lack their sampled models"):
+    with pytest.raises(TheoryError, match="the plans of Own have no sampled models"):
         trace_of(learn(Own(with_model=False), world, 5, **both))
 
 
 def test_only_runs_from_scratch_count() -> None:
     first = learn(PSRL(), WORLDS["random"], 5)
     second = learn(first.agent, WORLDS["random"], 5, 1, resume=True, keep_plans=True, keep_steps=True)
-    with pytest.raises(TheoryError, match="resumes an earlier run"):
+    with pytest.raises(TheoryError, match="resumed an earlier run"):
         trace_of(second)
 
 

@@ -1,7 +1,7 @@
-"""The lemmas and theorems of the paper's analysis, as statements that can be computed for a run.
+"""The lemmas and theorems of the PSRL-SSP paper, computed for recorded runs.
 
-Everything here looks at finished runs; `learn` does not depend on it. `report` measures a whole run; the other modules
-have its parts, which take the run's `Trace`.
+This package analyses finished runs, and `learn` does not depend on it. `report` compares a whole run with all
+statements; the other modules compute single statements from the run's `Trace`.
 """
 
 from typing import TYPE_CHECKING

@@ -1,32 +1,32 @@
-"""Intervals and known pairs: how the analysis divides a run.
+"""The intervals and known pairs into which the analysis divides a run.
 
-A pair is known if it has been visited at least
+In the paper, a pair is known if it has been visited at least
 
     alpha (B S / c_min) log(B S A / (delta c_min))
 
 times. The paper does not give alpha; it must be "large enough" for a lemma that needs A_l(s, a) <= c_min / (4096 S B),
-which makes 8 sqrt(theta A_l) + 136 A_l at most sqrt(c_min theta / (S B)) / 8 + c_min / (4 S B). So a pair is taken for
-known after the smallest number of visits with that A_l: `sufficient_visits`. The visits are those at the start of the
-epoch, as in the lemma.
+which makes 8 sqrt(theta A_l) + 136 A_l at most sqrt(c_min theta / (S B)) / 8 + c_min / (4 S B). So here a pair is known
+after the smallest number of visits with this A_l (`sufficient_visits`). Visits are counted at the start of the epoch,
+as in the lemma.
 
-Epochs are cut into intervals. One ends when
+Epochs are divided into intervals. An interval ends when
 
     its costs have reached B,
     the pair to be played next is not known,
     the goal is reached, or
     the epoch ends.
 
-So all pairs of an interval except the first are known, and it costs less than B plus one step. If C is the sum of all
-costs,
+So all pairs of an interval except the first are known, and an interval costs less than B plus one step. Let C be the
+sum of all costs. The number of intervals is
 
     M <= C / B + K + L + (plays of unknown pairs),       plays of unknown pairs <= S A (2 threshold + 1).
 
 Lemma (variance): E[sum of V_l(s_t, a_t) over an interval] <= 44 B², where V_l is the variance of V(s'; theta_l) under
-theta_*. The paper restricts the sum to the event that both kernels are in their confidence sets. Here it is measured
-without the restriction, which can only make it larger.
+theta_*. The paper restricts the sum to the event that both kernels are in their confidence sets. Here the sum is
+computed without the restriction, which can only make it larger.
 
-By the proof's constants a pair is known after millions of visits. So in runs as long as the paper's, every step is an
-interval of its own. A smaller number, `known_after`, shows what happens when pairs are known.
+With the proof's constants, a pair is known after millions of visits, so in runs as long as the paper's, every step is a
+separate interval. A smaller `known_after` shows what happens when pairs are known.
 """
 
 from __future__ import annotations
@@ -47,47 +47,45 @@ from goalward.theory.trace import Trace
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """The intervals of a run, with the constants that divide it."""
+    """The intervals of a run, and the quantities that the analysis bounds with them."""
 
     B: float
     delta: float
-    known_after: float  # the number of visits that makes a pair known
+    known_after: float  # the number of visits after which a pair is known
     M: int  # the number of intervals
-    starts: Int64s = field(repr=False)  # t_m
-    variances: Floats = field(repr=False)  # the sum of V_l(s_t, a_t)
-    known_pairs: int  # at the end of the run
+    starts: Int64s = field(repr=False)  # the first step t_m of each interval
+    variances: Floats = field(repr=False)  # the sum of V_l(s_t, a_t) over each interval
+    known_pairs: int  # the number of known pairs at the end of the run
     rates: float  # the sum of A_l(s_t, a_t)
-    rates_bound: float  # 6 S A log²(S A T / delta), which bounds it if T >= 3
+    rates_bound: float  # 6 S A log²(S A T / delta), which bounds `rates` if T >= 3
     bound: float  # C / B + K + L + unknown plays, the bound on M
     third_term_bound: float  # the bound on R3
 
     @property
     def variance_ratio(self) -> float:
-        """The mean sum of variances of an interval, divided by the 44 B² of the lemma."""
+        """The mean over intervals of the sum of variances, divided by the lemma's bound 44 B²."""
         return float(self.variances.mean() / (44.0 * self.B**2))
 
 
 def sufficient_visits(S: int, A: int, B: float, c_min: float, delta: float) -> float:
     """Return the smallest number of visits n with log(S A n / delta) / n <= c_min / (4096 S B)."""
     if not c_min > 0.0:
-        raise TheoryError(
-            f"c_min={c_min:g}: no pair is ever known without positive costs; raise them (perturb_costs=True)"
-        )
+        raise TheoryError(f"c_min={c_min:g}: known pairs need positive costs; raise the costs (perturb_costs=True)")
     needed = c_min / (4096.0 * S * B)
 
     def excess(logarithm: float) -> float:
         n = np.exp(logarithm)
         return float(np.log(S * A * n / delta) / n - needed)
 
-    # The rate is far too large after one visit, and falls like log(n) / n.
+    # The rate is too large after one visit, and decreases like log(n) / n.
     return float(np.exp(optimize.brentq(excess, 0.0, 60.0, xtol=1e-12)))
 
 
 def cut_into_intervals(trace: Trace, *, known_after: float | None = None) -> Intervals:
-    """Divide a run of PSRL-SSP, given by its `trace`, into the intervals of the analysis.
+    """Return the intervals of a run of PSRL-SSP, given by its `trace`.
 
     B is the largest value of any model in the run, and delta is 1/K, as in the proof of Theorem 1. `known_after` is the
-    number of visits that makes a pair known; by default the smallest that is sufficient for the proof.
+    number of visits after which a pair is known; by default, the smallest number that the proof allows.
     """
     S, A = trace.world.costs.shape
     bound, confidence = trace.B, 1.0 / max(trace.run.episodes, 2)
@@ -115,7 +113,7 @@ def cut_into_intervals(trace: Trace, *, known_after: float | None = None) -> Int
 
 def cut(trace: Trace, known: Bools, paid: Floats, B: float) -> Int64s:
     """Return the first step of each interval."""
-    # Where an interval ends, apart from its costs; the last step of the run ends its epoch.
+    # The steps at which an interval ends whatever its costs are; the last step of the run ends an epoch.
     ends = trace.steps.next_states == len(trace.planning_costs)
     ends[:-1] |= ~known[1:] | (np.diff(trace.epoch) > 0)
     ends[-1] = True
@@ -138,5 +136,5 @@ def variances(trace: Trace) -> Floats:
     with np.errstate(invalid="ignore"):
         squares = np.array([step_mean(trace.world, V[:-1] ** 2, 0.0) for V in trace.values])[trace.pairs]
         spread = squares - np.array([step_mean(trace.world, V[:-1], 0.0) for V in trace.values])[trace.pairs] ** 2
-    # Infinite if a successor is a dead end in the sampled model. Rounding must not make it negative.
+    # The variance is infinite if a successor is a dead end in the sampled model. Rounding must not make it negative.
     return np.where(np.isnan(spread), np.inf, np.maximum(spread, 0.0))

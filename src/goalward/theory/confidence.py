@@ -1,4 +1,4 @@
-"""The Bernstein confidence sets of the analysis, and how often kernels lie in them.
+"""The Bernstein confidence sets of the analysis, and how often kernels lie outside them.
 
 For a pair (s, a) visited n times before epoch l, n+ = max(n, 1), with the empirical frequencies theta_hat,
 
@@ -6,15 +6,16 @@ For a pair (s, a) visited n times before epoch l, n+ = max(n, 1), with the empir
     B_l(s, a) = { theta : |theta(s') - theta_hat(s')| <= 4 sqrt(theta_hat(s') A_l) + 28 A_l  for all s', the goal too }.
 
 Lemma (Bernstein): theta_*(. | s, a) lies in B_l(s, a) with probability at least 1 - delta / (2 S A n+). By the property
-of posterior sampling the same holds for theta_l if the world is drawn from the prior.
+of posterior sampling, the same holds for theta_l if the world is drawn from the prior.
 
-What is checked
-    `coverage` counts the misses of a run and adds up the promised probabilities. However the checks depend on each
-    other, Markov's inequality gives P(misses >= m) <= promised / m.
-    For a fixed number of visits, the probability of a miss is a sum of binomial probabilities. `miss_probability` adds
-    them up, so that even a promise of 1e-8 can be tested.
+Checks
+    A miss is a kernel outside its set. `coverage` counts the misses of a run and adds up the probabilities of a miss
+    that the lemma allows, called promised. By Markov's inequality, P(misses >= m) <= promised / m, even though the
+    checks are not independent.
+    For a fixed number of visits, the probability of a miss is a sum of binomial probabilities. `miss_probability`
+    computes this sum, so that even a promise of 1e-8 can be tested.
 
-The proof covers each fixed n only; docs/explanation/theory.md repairs it. The lemma is measured here as it is stated.
+The paper's proof only covers a fixed n; docs/explanation/theory.md repairs it. The lemma is checked here as stated.
 """
 
 from __future__ import annotations
@@ -29,35 +30,35 @@ from goalward.settings import Confidence, check
 from goalward.ssp.model import SSP
 from goalward.theory.trace import Trace
 
-SLACK = 1e-12  # a kernel on the edge of the set is in it; the edge is computed in double precision
+SLACK = 1e-12  # a kernel on the boundary of the set is inside; the boundary has rounding errors
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """How often kernels lay in their confidence sets; those of several epochs or runs can be added up."""
+    """How often kernels were in their confidence sets; adding two coverages combines epochs or runs."""
 
-    checks: int = 0  # the sets that were checked
-    informative: int = 0  # how many of them exclude anything
-    true_misses: int = 0  # how often theta_* lay outside
-    sampled_misses: int = 0  # how often theta_l did
+    checks: int = 0  # the number of sets that were checked
+    informative: int = 0  # the number of these sets that exclude some distribution
+    true_misses: int = 0  # how often theta_* was outside its set
+    sampled_misses: int = 0  # how often theta_l was outside its set
     promised: float = 0.0  # the sum of delta / (2 S A n+) over the checks
-    true_ratio: float = 0.0  # the largest distance from the empirical frequencies, divided by the allowed one
-    sampled_ratio: float = 0.0
+    true_ratio: float = 0.0  # the largest distance of theta_* from the frequencies, divided by the allowed distance
+    sampled_ratio: float = 0.0  # the same for theta_l
 
     def __add__(self, other: Coverage) -> Coverage:
-        """Return the coverage of both: sums of the counts, maxima of the ratios."""
+        """Return the combined coverage: sums of the counts, and maxima of the ratios."""
         pairs = {name: (value, getattr(other, name)) for name, value in vars(self).items()}
         return Coverage(**{name: max(pair) if name.endswith("ratio") else sum(pair) for name, pair in pairs.items()})
 
 
 def rate(visits: Int64s | int, S: int, A: int, delta: float) -> Floats:
-    """Return A_l = log(S A n+ / delta) / n+."""
+    """Return the rate A_l = log(S A n+ / delta) / n+."""
     n = np.maximum(visits, 1)
     return np.asarray(np.log(S * A * n / delta) / n)
 
 
 def width(frequencies: Floats, A_l: Floats) -> Floats:
-    """Return 4 sqrt(theta_hat A_l) + 28 A_l."""
+    """Return the width 4 sqrt(theta_hat A_l) + 28 A_l of the confidence set, for each frequency."""
     return np.asarray(4.0 * np.sqrt(frequencies * A_l) + 28.0 * A_l)
 
 
@@ -67,7 +68,7 @@ def promise(visits: Int64s | int, S: int, A: int, delta: float) -> Floats:
 
 
 def coverage(trace: Trace, delta: float = 0.1) -> list[Coverage]:
-    """Check the confidence sets at level `delta` along a `trace`, in each epoch, for each pair visited before it."""
+    """Return the coverage in each epoch of a `trace`, of the sets at level `delta` of all pairs visited before it."""
     check("delta", delta, Confidence)
     true, (S, A) = trace.world.to_dense(), trace.world.costs.shape
     counts = np.zeros(true.shape, dtype=np.int64)
@@ -80,7 +81,7 @@ def coverage(trace: Trace, delta: float = 0.1) -> list[Coverage]:
 
 
 def inspect(counts: Int64s, true: Floats, sampled: Floats, S: int, A: int, delta: float) -> Coverage:
-    """Check the rows of some pairs; all arrays are ``[pair, successor]``."""
+    """Return the coverage of the rows of some pairs; all arrays have the shape ``[pair, successor]``."""
     if not len(counts):
         return Coverage()
     n = counts.sum(axis=1)
@@ -104,7 +105,7 @@ def inspect(counts: Int64s, true: Floats, sampled: Floats, S: int, A: int, delta
 def miss_probability(p: float, n: int, S: int, A: int, delta: float) -> float:
     """Return the probability that, after n draws, the frequency of a successor is too far from its probability p.
 
-    The number x of draws that lead there is binomial. Its probabilities are added up for all x with
+    The number x of draws of this successor is binomial. The result is the sum of its probabilities over all x with
     |x / n - p| > 4 sqrt(x / n A_l) + 28 A_l.
     """
     x = np.arange(n + 1.0)
@@ -122,9 +123,9 @@ def miss_probability(p: float, n: int, S: int, A: int, delta: float) -> float:
 
 
 def miss_probabilities(world: SSP, n: int, delta: float = 0.1) -> Floats:
-    """Return, for each pair of a world, a bound on the probability that its set misses its row after n visits.
+    """Return, for each pair of a world, an upper bound on the probability that its row is a miss after n visits.
 
-    The bound is a sum over the successors. The lemma promises at most delta / (2 S A n).
+    The bound is a sum over the successors. The lemma promises that a miss has at most probability delta / (2 S A n).
     """
     check("delta", delta, Confidence)
     S, A = world.costs.shape

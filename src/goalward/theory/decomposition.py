@@ -1,17 +1,17 @@
-"""The decomposition of regret, section 4 of the paper, on one run.
+"""The decomposition of the regret of a run into three terms (section 4 of the paper).
 
 With the Bellman equation of theta_l, c(s_t, a_t) = V(s_t; theta_l) - sum_s' theta_l(s' | s_t, a_t) V(s'; theta_l), the
 regret of K episodes, sum_t c(s_t, a_t) - K V(s_init; theta_*), is the sum of
 
-    R1 = sum_t V(s_t; theta_l) - V(s_{t+1}; theta_l)                                  what changing the model costs
-    R2 = sum_t V(s_{t+1}; theta_l) - V(s'_t; theta_l)  -  K V(s_init; theta_*)        how wrong theta_l is at the start
-    R3 = sum_t V(s'_t; theta_l) - sum_s' theta_l(s' | s_t, a_t) V(s'; theta_l)        how wrong it is about each step
+    R1 = sum_t V(s_t; theta_l) - V(s_{t+1}; theta_l)                                  the cost of changing the model
+    R2 = sum_t V(s_{t+1}; theta_l) - V(s'_t; theta_l)  -  K V(s_init; theta_*)        the error of V at the start
+    R3 = sum_t V(s'_t; theta_l) - sum_s' theta_l(s' | s_t, a_t) V(s'; theta_l)        the error of theta_l at each step
 
-on every path, not only in expectation. R1 telescopes within epochs, and R2 = sum_l K_l V(s_init; theta_l) -
-K V(s_init; theta_*), where K_l counts the goals of epoch l.
+This holds on every path, not only in expectation. R1 telescopes within epochs, and R2 = sum_l K_l V(s_init; theta_l) -
+K V(s_init; theta_*), where K_l is the number of arrivals at the goal in epoch l.
 
-An agent that plans with max(c, floor) satisfies the Bellman equation with these costs. Then the sum of
-c - max(c, floor) along the path is a fourth term, which is never positive.
+If an agent plans with max(c, floor), the Bellman equation holds with these costs. Then the sum of c - max(c, floor)
+along the path is a fourth term, which is never positive.
 
 Lemmas: R1 <= B L on every path, and E[R2] <= B E[L] if the world is drawn from the prior. L is the number of epochs and
 B the largest value of any model in the run.
@@ -30,13 +30,13 @@ from goalward.theory.trace import Trace
 
 @dataclass(frozen=True, eq=False)
 class Decomposition:
-    """The terms of one run's regret, as defined above."""
+    """The terms R1, R2 and R3 of the regret of a run, and their bound."""
 
     R1: float
     R2: float
     R3: float
     raised_costs: float  # the sum of c - max(c, floor); 0 unless the agent has a cost floor
-    regret: float  # as `learn` measured it
+    regret: float  # the realised regret of the run
     total_cost: float  # all costs paid
     L: int  # the number of epochs
     B: float  # the largest value of the true and the sampled models, where the goal can be reached
@@ -44,22 +44,22 @@ class Decomposition:
 
     @property
     def sum(self) -> float:
-        """The sum of the terms: the regret, up to the tolerance of the planner."""
+        """The sum of all terms, which equals the regret up to the tolerance of the planner."""
         return self.R1 + self.R2 + self.R3 + self.raised_costs
 
     @property
     def error(self) -> float:
-        """The distance of the sum from the regret, relative to all costs paid."""
+        """The distance between the sum of the terms and the regret, divided by all costs paid."""
         return abs(self.sum - self.regret) / self.total_cost
 
     @property
     def bound(self) -> float:
-        """B L, the lemmas' bound on R1 and, on average over worlds drawn from the prior, on R2."""
+        """B L: it bounds R1 on every path, and the mean of R2 over worlds drawn from the prior."""
         return self.B * self.L
 
 
 def decompose(trace: Trace) -> Decomposition:
-    """Split the regret of a run, given by its `trace`."""
+    """Return the decomposition of the regret of a run, given by its `trace`."""
     run, V, (epoch, states, actions) = trace.run, trace.values, trace.pairs
     reached = trace.steps.next_states
     start = trace.world.initial_state if reached[-1] == trace.world.goal else reached[-1]

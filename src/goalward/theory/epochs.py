@@ -1,29 +1,30 @@
-"""The number of epochs of PSRL-SSP, and invariants that each epoch satisfies.
+"""The bound on the number of epochs of PSRL-SSP, and invariants that each epoch satisfies.
 
 Lemma (number of epochs). With L epochs in K episodes and T steps, S, A >= 2 and T >= 2,
 
     L <= sqrt(2 S A K log2 T) + S A log2 T.
 
 Which logarithm
-    The paper writes log. Its proof counts how often the visits of a pair can double, so the logarithm must be to base
-    2. With the natural logarithm the lemma is false: if one pair after the other is played in a single episode until
-    it has ended j epochs, then L = S A j at T = S A (2^j - 1), which is too many for S = A = 2 and j = 30.
+    The paper writes log. Its proof counts how often the visits of a pair can double, so the logarithm must have base 2.
+    With the natural logarithm the lemma is false: if, in a single episode, one pair after the other is played until it
+    has ended j epochs, then L = S A j at T = S A (2^j - 1). This violates the bound for S = A = 2 and j = 30.
 
 Macro-epochs
-    A macro-epoch starts with the run and after each epoch that the visits of a pair have ended; N is their number.
-    Within a macro-epoch each epoch reaches the goal once more than the epoch before, so L <= N + sqrt(2 N K).
+    A macro-epoch starts at the beginning of the run and after each epoch that the visits of a pair ended; N is the
+    number of macro-epochs. Within a macro-epoch, each epoch reaches the goal once more than the previous epoch, so
+    L <= N + sqrt(2 N K).
 
 How often a pair ends epochs
-    The paper claims at most log n times in n visits. But visits 1, 3, 7, ... end epochs, so n = 2^j - 1 visits end j
-    of them. The right bound is log2(n + 1), so
+    The paper claims that n visits of a pair end at most log n epochs. But visits 1, 3, 7, ... end epochs, so
+    n = 2^j - 1 visits end j epochs. The correct bound is log2(n + 1), so
 
         N <= 1 + sum over pairs of log2(n + 1) <= 1 + S A log2(1 + T / (S A)) <= S A log2 T,
 
-    where the last step needs S, A >= 2 and T >= 2, and the lemma is true.
+    where the last step needs S, A >= 2 and T >= 2. With it, the lemma is true.
 
 Invariants
-    K_l <= K_{l-1} + 1, where line 7 of the algorithm sets K_0 = 1; and n_t(s, a) <= 2 n_{t_l}(s, a) whenever an action
-    is taken, so that the visits of an epoch to a pair are at most n_{t_l}(s, a) + 1.
+    K_l <= K_{l-1} + 1, where line 7 of the algorithm sets K_0 = 1. Whenever an action is taken,
+    n_t(s, a) <= 2 n_{t_l}(s, a), so epoch l visits a pair at most n_{t_l}(s, a) + 1 times.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from goalward.theory.trace import Trace
 
 @dataclass(frozen=True)
 class EpochCount:
-    """The number of epochs, and its bounds."""
+    """The number of epochs and of macro-epochs of a run, with their bounds."""
 
     K: int  # episodes that reached the goal
     T: int  # steps
@@ -54,26 +55,26 @@ class EpochCount:
 
     @property
     def holds(self) -> bool:
-        """Whether the lemma and the steps of its proof are true of this run."""
+        """Whether the lemma and the steps of its proof hold in this run."""
         bound = min(self.bound, self.N + sqrt(2.0 * self.N * self.K))
         return self.goals_grow_by_one and bound >= self.L and self.macro_bound >= self.N
 
 
 class Invariants(NamedTuple):
-    """What must be true at every epoch."""
+    """Whether the invariants hold in all epochs of a run."""
 
-    doubling: bool  # whether no pair is played more than n_{t_l}(s, a) + 1 times in any epoch l
-    triggers_rarely: bool  # whether no pair ended more than log2(n + 1) epochs
+    doubling: bool  # whether every epoch l plays every pair at most n_{t_l}(s, a) + 1 times
+    triggers_rarely: bool  # whether every pair ended at most log2(n + 1) epochs
 
 
 def epoch_bound(S: int, A: int, K: int, T: int) -> float:
-    """Return sqrt(2 S A K log2 T) + S A log2 T.
+    """Return the lemma's bound on the number of epochs, sqrt(2 S A K log2 T) + S A log2 T.
 
     >>> round(epoch_bound(11, 4, 10_000, 60_000))
     4436
     """
     if min(S, A, T) < 2:
-        raise TheoryError(f"S={S}, A={A}, T={T}: the bound on the number of epochs needs at least two of each")
+        raise TheoryError(f"S={S}, A={A}, T={T}: the bound on the number of epochs needs S, A and T of at least 2")
     doublings = S * A * log2(T)
     return sqrt(2.0 * doublings * K) + doublings
 
@@ -84,14 +85,14 @@ def macro_epoch_bound(S: int, A: int, T: int) -> float:
 
 
 def count_epochs(epochs: Epochs, S: int, A: int) -> EpochCount:
-    """Count the epochs of a run of PSRL-SSP with S states and A actions; raises TheoryError if some are missing."""
-    # Each epoch begins where the one before it ends; the stored records of long runs have gaps.
+    """Count the epochs of a run of PSRL-SSP with S states and A actions; raises TheoryError if epochs are missing."""
+    # Each epoch must begin where the previous one ends; the stored records of long runs have gaps.
     if not np.array_equal(epochs.start_step[1:], epochs.start_step[:-1] + epochs.steps[:-1]):
         raise TheoryError(
-            f"these {len(epochs):,} epochs are not all of the run: of runs with more than 20,000 only some are stored;"
-            " count them on the run itself, learn(...).epochs"
+            f"these {len(epochs):,} epochs are only a part of the run, because not all epochs of long runs are stored;"
+            " pass the epochs of the run itself, learn(...).epochs"
         )
-    # Only episodes that reached the goal count: the proof adds up the goals of the epochs.
+    # Only episodes that reached the goal count, because the proof adds up the goals of the epochs.
     K, T = int(epochs.goals.sum()), int(epochs.steps.sum())
     return EpochCount(
         K=K,
@@ -108,6 +109,6 @@ def check_invariants(trace: Trace) -> Invariants:
     """Check the invariants of a `trace` epoch by epoch; agents with other epochs need not satisfy them."""
     visits, doubled = trace.visits, trace.run.epochs.ended_by(Ended.AFTER_VISITS)
     triggers = np.count_nonzero((visits[1:] > 2 * visits[:-1]) & doubled[:, None, None], axis=0)
-    # Compared in integers: j triggers need 2^j - 1 visits.
+    # Compare integers to avoid rounding: j triggers need 2^j - 1 visits.
     rarely = ((1 << triggers) <= visits[-1] + 1).all()
     return Invariants(bool((visits[1:] <= 2 * visits[:-1] + 1).all()), bool(rarely))

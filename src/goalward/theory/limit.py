@@ -1,14 +1,15 @@
-"""How low regret can be: a constant C such that E[R_K] >= C log K in the limit, and a scale for finite K.
+"""The asymptotic lower bound on regret: a constant C with E[R_K] >= C log K in the limit, and a scale for finite K.
 
 Setting
-    Costs c >= c_min > 0 are known, the kernel P is not; every episode starts in s0. Each row of P may be any
-    distribution on the states and the goal; rows of giving up are known. A learner is uniformly good if E[R_K] = o(K^a)
-    for every a > 0 in every model that has a proper policy, where R_K is the sum of the gaps D(s, a) = Q*(s, a) - V*(s)
-    up to the K-th arrival at the goal.
+    Costs c >= c_min > 0 are known, and the kernel P is unknown; every episode starts in s0. Each row of P may be any
+    distribution on the states and the goal; rows of giving up are known. R_K is the sum of the gaps
+    D(s, a) = Q*(s, a) - V*(s) up to the K-th arrival at the goal. A learner is uniformly good if E[R_K] = o(K^a) for
+    every a > 0, in every model that has a proper policy.
 
 Proposition
-    Let S* be the states reached from s0 by pairs of gap zero. In S*: v_s = V*(s), W_s = V*. Outside: let W(v) be the
-    optimal values when s is made terminal at cost v; v_s = inf{v : W(v)(s0) = V*(s0)} and W_s = W(v_s). With
+    Let S* be the states that pairs of gap zero can reach from s0. For s in S*, let v_s = V*(s) and W_s = V*. For other
+    s, let W(v) be the optimal values if s is made terminal at cost v, v_s = inf{v : W(v)(s0) = V*(s0)} and
+    W_s = W(v_s). With
 
         I(s, a) = inf{ KL(P(. | s, a), q) : c(s, a) + q W_s < v_s }
                 = max over 0 <= x <= 1/theta of  sum_s' P(s' | s, a) log(1 + x (W_s(s') - theta)),
@@ -21,9 +22,9 @@ Proposition
     docs/explanation/theory.md has the proof and the sources. The form for shortest paths was derived for goalward and
     has not been reviewed independently.
 
-C log K is not a useful scale at practical K: near-ties matter only after more episodes than anybody runs.
-`resolved` says which share of C belongs to pairs that K episodes can tell from optimal ones, and `reference` is a
-scale to divide regrets by. It is a heuristic, not a bound: agents may well be below it.
+C log K is not a useful scale in practice, because pairs with tiny gaps matter only for an impractically large K.
+`resolved` returns the share of C that belongs to pairs which K episodes can tell from optimal pairs. `reference` is a
+scale for finite K; it is a heuristic and not a bound, so agents may well be below it.
 """
 
 from __future__ import annotations
@@ -47,31 +48,31 @@ from goalward.table import ShownAsFacts
 
 __all__ = ["RegretLimit", "regret_limit"]
 
-WANTED, NEEDED = 1e-11, 1e-8  # relative precision of the values: aimed at, and proved
-TIED = 1e-9  # gaps up to this share of the largest value count as ties
-AGAIN = 1e-9  # how close, relatively, the value of the start must come to the optimum
+WANTED, NEEDED = 1e-11, 1e-8  # relative precision of the values: the target, and what must be proved
+TIED = 1e-9  # gaps up to this fraction of the largest value count as ties
+AGAIN = 1e-9  # relative tolerance within which the value of the start equals the optimum
 BISECTIONS = 100
 MANY_STATES = 2_000
-"""In larger models every solution takes long, and states off the path of optimal policies are left out."""
+"""In models with more states, `regret_limit` leaves out the states off the path, because each needs slow solutions."""
 SHOWN = (1_000, 30_000, 1_000_000)
-"""The numbers of episodes of which the text of a limit says how much of C they resolve."""
+"""The numbers of episodes K for which the text of a `RegretLimit` shows `resolved`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RegretLimit(ShownAsFacts):
-    """The asymptotic limit of regret in a model."""
+    """The asymptotic lower bound on regret in a model, as returned by `regret_limit`."""
 
     constant: float  #: C: no uniformly good learner has a regret below C log K in the limit
-    information: Floats  #: [s, a]: I; infinite where no visit is ever needed, NaN for optimal pairs on the path
+    information: Floats  #: [s, a]: I; infinite if no visit is needed, NaN for optimal pairs on the path
     visits: Floats  #: [s, a]: eta, how often a learner that attains C plays the pair, divided by log K
     gaps: Floats  #: [s, a]: zero for ties, infinite for actions that are not available
     on_path: Bools  #: [s]: whether s is in S*
-    path_only: bool  #: whether states off the path were too many and were left out: C is valid then, but may be smaller
+    path_only: bool  #: whether states outside S* were left out; C is then a valid but possibly weaker bound
     ssp: SSP  #: the model
-    opportunities: Floats  #: [s]: visits per episode of a policy that mixes optimal actions evenly; 1 off its path
+    opportunities: Floats  #: [s]: d(s), visits per episode if optimal actions are mixed evenly; 1 outside S*
 
     def resolved(self, K: int) -> float:
-        """Return the share of C that belongs to pairs which K episodes can tell apart: K d(s) I / A(s) >= log K."""
+        """Return the share of C of the pairs that K episodes can tell from optimal: K d(s) I / A(s) >= log K."""
         if self.constant == 0.0:
             return 1.0
         shares = np.where(self.visits > 0.0, self.gaps, 0.0) * self.visits
@@ -85,13 +86,13 @@ class RegretLimit(ShownAsFacts):
     def reference(self, K: int) -> float:
         """Return a scale for the regret after K episodes: a heuristic, not a bound.
 
-        Every pair is played n(s, a) times, where n I = z(T/n)²/2, and at most T / A(s) times. T = K d(s) is how often
-        the state is visited, and z(r) solves r (phi(z) - z Phi(-z)) = z. Flow as in C.
+        It is the smallest regret under the flow constraints of C of playing every pair n(s, a) <= T / A(s) times. Here
+        n I = z(T/n)²/2, T = K d(s) are the visits of the state, and z(r) solves r (phi(z) - z Phi(-z)) = z.
         """
         trials = self.trials(K)
         information = np.where(np.isnan(self.information), np.inf, self.information)
         T = trials * self.ssp.available.sum(axis=1, keepdims=True)
-        # In terms of z: n = z²/(2 I), and n / T = (phi(z) - z Phi(-z)) / z falls in z.
+        # Solve for z by bisection: n = z²/(2 I), and n / T = (phi(z) - z Phi(-z)) / z decreases in z.
         low, high = np.zeros(T.shape), np.full(T.shape, 40.0)
         with np.errstate(invalid="ignore"):
             for _ in range(BISECTIONS):
@@ -103,14 +104,14 @@ class RegretLimit(ShownAsFacts):
         return least_regret(self.ssp, self.gaps, self.on_path, needed, flow=not self.path_only)[0]
 
     def trials(self, K: int) -> Floats:
-        """Return how often K episodes can play each pair if the actions of a state share its visits."""
+        """Return how often K episodes can play each pair if all actions of a state are played equally often."""
         return np.asarray(
             K * self.opportunities[:, None] / np.maximum(self.ssp.available.sum(axis=1, keepdims=True), 1)
         )
 
 
 def regret_limit(ssp: SSP) -> RegretLimit:
-    """Compute the asymptotic limit of regret in a model.
+    """Return the asymptotic lower bound on regret in a model.
 
     Parameters
     ----------
@@ -128,7 +129,7 @@ def regret_limit(ssp: SSP) -> RegretLimit:
     reachable = reached_from(state_graph(ssp), ssp.initial_state)
     solution = proved(solve_all(ssp, WANTED), NEEDED, "the values")
     refuse(ssp, reachable, solution)
-    # States that nothing reaches may be dead ends; they do not matter.
+    # States that cannot be reached may be dead ends; they do not matter.
     gaps, Q = np.full(ssp.costs.shape, np.inf), action_values(ssp, solution.values)
     np.subtract(Q, solution.values[:, None], out=gaps, where=np.isfinite(Q))
     values = np.where(reachable, solution.values, 0.0)
@@ -137,7 +138,7 @@ def regret_limit(ssp: SSP) -> RegretLimit:
     on_path = reached_from(state_graph(tied), ssp.initial_state)
     off_path = np.flatnonzero(reachable & ~on_path)
     path_only = ssp.states > MANY_STATES and len(off_path) > 0
-    needed_values = np.where(on_path, values, 0.0)  # v_s; 0 where the state is of no use at any value
+    needed_values = np.where(on_path, values, 0.0)  # v_s; 0 if no value makes the state useful
     successor_values = np.tile(values, (1 if path_only else ssp.states, 1))  # W_s
     for state in () if path_only else off_path:
         needed_values[state], successor_values[state] = interesting_value(ssp, int(state), solution, values)
@@ -151,27 +152,27 @@ def regret_limit(ssp: SSP) -> RegretLimit:
 
 
 def refuse(ssp: SSP, reachable: Bools, solution: Solution) -> None:
-    """Raise TheoryError for models that the proposition excludes."""
+    """Raise TheoryError if the proposition does not cover the model: zero costs, or reachable dead ends."""
     if not ssp.costs.min() > 0.0:
-        raise TheoryError("a cost is zero; the limit of regret needs positive costs: raise them, or take max(c, eps)")
+        raise TheoryError("a cost is zero, but the limit of regret needs positive costs; raise costs to max(c, eps)")
     lost = reachable & ~np.isfinite(solution.values)
     if lost.any():
         raise TheoryError(
-            f"state {ssp.state_name(int(np.argmax(lost)))} can be reached but is a dead end; the limit of regret needs"
-            " models without dead ends: let the agent give up (with_give_up)"
+            f"state {ssp.state_name(int(np.argmax(lost)))} can be reached and is a dead end, but the limit of regret"
+            " needs a model without dead ends; let the agent give up (with_give_up)"
         )
 
 
 def interesting_value(ssp: SSP, state: int, solution: Solution, values: Floats) -> tuple[float, Floats]:
-    """Return v_s and W_s of a state off the path; 0 in place of v_s if the state is of no use at any value.
+    """Return v_s and W_s of a state off the path; v_s is returned as 0 if no value makes the state useful.
 
     W(v)(s0) is concave and piecewise linear in v, and its slope is the probability of reaching s. So Newton's method
-    from the left ends at v_s after finitely many steps.
+    from the left reaches v_s after finitely many steps.
     """
     start = ssp.initial_state
     first = state * ssp.actions
     v = smallest = float(ssp.costs[state].min())
-    # The state's first row leads to the goal at cost v; its other rows are gone.
+    # The state's first row leads to the goal at cost v; its other rows are removed.
     begin, end = ssp.indptr[first], ssp.indptr[first + ssp.actions]
     indptr = ssp.indptr.copy()
     indptr[first + 1 : first + ssp.actions + 1] = begin + 1
@@ -193,7 +194,7 @@ def interesting_value(ssp: SSP, state: int, solution: Solution, values: Floats) 
 
 
 def expected_visits(chain: SSP, states: Bools) -> Floats:
-    """Return how often each of some states is visited in an episode of a Markov chain that stays among them."""
+    """Return the expected visits per episode of each state; `states` marks the states that the chain can visit."""
     kernel = sparse.csr_array((chain.probabilities, chain.successors, chain.indptr), (chain.states, chain.states + 1))
     inside = np.flatnonzero(states)
     among = kernel[inside][:, inside]
@@ -204,14 +205,14 @@ def expected_visits(chain: SSP, states: Bools) -> Floats:
 
 
 def path_visits(tied: SSP, on_path: Bools) -> Floats:
-    """Return d(s), the visits per episode of the policy that mixes optimal actions evenly; 1 off its path."""
+    """Return d(s), the expected visits per episode of the policy that mixes optimal actions evenly; 1 outside S*."""
     playing = tied.available & on_path[:, None]
     chain = markov_chain(tied, playing / np.maximum(playing.sum(axis=1, keepdims=True), 1))
     return np.asarray(np.where(on_path, expected_visits(chain, on_path), 1.0))
 
 
 def row_information(ssp: SSP, needed: Floats, values: Floats) -> Floats:
-    """Return I for each pair: v_s is ``needed[s]`` and W_s is ``values[s]``, or the only line of `values`."""
+    """Return I for each pair; v_s is ``needed[s]``, and W_s is ``values[s]`` or the only row of `values`."""
     rows = ssp.costs.size
     pair = np.repeat(np.arange(rows), np.diff(ssp.indptr))
     W = np.pad(values, ((0, 0), (0, 1)))[pair // ssp.actions if len(values) > 1 else 0, ssp.successors]
@@ -225,7 +226,7 @@ def row_information(ssp: SSP, needed: Floats, values: Floats) -> Floats:
     def sums(entries: Floats) -> Floats:
         return np.asarray(np.bincount(pair, weights=entries, minlength=rows), dtype=np.float64)
 
-    # The sum of logarithms is concave in x: bisect its slope. If the row leads to the goal, it is -infinity at the end.
+    # The sum of logarithms is concave in x, so bisect its slope. If the row may reach the goal, it ends at -infinity.
     low, high = np.zeros(rows), np.divide(1.0, theta, out=np.zeros(rows), where=possible)
     for _ in range(BISECTIONS):
         x = (low + high) / 2.0
@@ -236,9 +237,9 @@ def row_information(ssp: SSP, needed: Floats, values: Floats) -> Floats:
 
 
 def least_regret(ssp: SSP, gaps: Floats, on_path: Bools, needed: Floats, *, flow: bool) -> tuple[float, Floats]:
-    """Return the smallest regret with which every pair is played as often as needed, and how often each is then.
+    """Return the smallest regret of playing every pair at least as often as `needed`, and the plays of each pair.
 
-    Visits off the path must come from somewhere: `flow`.
+    With `flow`, the visits of a state off the path must equal the transitions into it.
     """
     pairs = np.isfinite(gaps) & ~(on_path[:, None] & (gaps == 0.0))
     needed = np.where(pairs, needed, 0.0)
@@ -260,7 +261,7 @@ def least_regret(ssp: SSP, gaps: Floats, on_path: Bools, needed: Floats, *, flow
         method="highs",
     )
     if answer.x is None:
-        raise TheoryError(f"the linear program of the limit was not solved: {answer.message}")
+        raise TheoryError(f"the linear program for the limit could not be solved: {answer.message}")
     visits = np.zeros(ssp.costs.size)
     visits[chosen] = answer.x * unit
     return float(answer.fun * unit * scale), visits.reshape(ssp.costs.shape)

@@ -1,18 +1,18 @@
-"""A run under the paper's analysis: the quantities that its lemmas and theorems bound, with the bounds.
+"""Compare a run with the paper's analysis: the quantities in its lemmas and theorems, and their bounds.
 
-``gw.theory.report(run)`` takes a run of any agent that has a belief and plans with models drawn from it, recorded with
-``learn(..., keep_plans=True, keep_steps=True)``. `Report.table` compares the end of the run with the bounds,
-``gw.plot(report)`` draws them along the run. ``goalward theory RESULTS`` does the same for the runs of a study.
+``gw.theory.report(run)`` accepts a run of any agent that has a belief and plans with models drawn from it, recorded
+with ``learn(..., keep_plans=True, keep_steps=True)``. `Report.table` compares the end of the run with the bounds, and
+``gw.plot(report)`` draws both along the run. ``goalward theory RESULTS`` does the same for the runs of a study.
 
-What can be expected of one run
-    On every path: regret = R1 + R2 + R3, R1 <= B L, and for PSRL-SSP's epochs the bound on their number L. In
-    expectation over worlds drawn from the prior: R2 <= B L, the bound on R3, Theorems 1 and 2. With high probability:
-    both kernels lie in their confidence sets. Theorems have no constants, so look at how the ratio changes with k.
+How to read the report of one run
+    Regret = R1 + R2 + R3, R1 <= B L, and the bound on the number L of PSRL-SSP's epochs hold on every path. R2 <= B L,
+    the bound on R3 and Theorems 1 and 2 hold in expectation over worlds drawn from the prior. Both kernels are in their
+    confidence sets with high probability. The theorems have no constants, so look at how the ratio changes with k.
     `reference` is a heuristic scale, and C log k is a bound only in the limit (`regret_limit`).
 
 Concentration
-    The L1 distance of theta_l(. | s, a) from theta_*(. | s, a), averaged over all available pairs, and over the pairs
-    that epoch l played.
+    The L1 distance between theta_l(. | s, a) and theta_*(. | s, a), averaged over all available pairs, and over the
+    pairs that epoch l played.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ POINTS = 40
 
 
 class Statement(NamedTuple):
-    """A number of a run and its bound; NaN if there is none, and then the note says why."""
+    """A measured quantity and its bound; a bound of NaN means that there is no bound, and the note says why."""
 
     name: str
     measured: float
@@ -54,22 +54,22 @@ class Statement(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """One run under the analysis.
+    """The comparison of a run with the paper's analysis, as returned by `report`.
 
-    `curves` has the same numbers as `statements` after k episodes, by name: ``regret, gap_regret, theorem, reference,
-    log_limit, resolved``; ``epochs, epoch_bound``; ``R1, R2, R3``; ``true_ratio, sampled_ratio``, the largest distance
-    of a kernel from the empirical frequencies divided by the radius of its confidence set; ``played_pairs, all_pairs``,
-    the concentration.
+    `curves` holds the quantities after k episodes, by name: ``regret, gap_regret, theorem, reference, log_limit,
+    resolved``; ``epochs, epoch_bound``; ``R1, R2, R3``; ``true_ratio, sampled_ratio``, the largest distance of a kernel
+    from the empirical frequencies divided by the radius of its confidence set; ``played_pairs, all_pairs``, the
+    concentration.
     """
 
     run: Run = field(repr=False)
-    statements: list[Statement]  #: the numbers at the end of the run beside their bounds
-    points: Int64s = field(repr=False)  #: k, some numbers of episodes up to the end of the run
+    statements: list[Statement]  #: the quantities at the end of the run, with their bounds
+    points: Int64s = field(repr=False)  #: the numbers of episodes k at which `curves` are computed
     curves: dict[str, Floats] = field(repr=False)
-    theorem: str  #: the one that covers the agent: "Theorem 1", or "Theorem 2" if it raises costs
-    terms: Decomposition = field(repr=False)  #: what `decompose` returns
-    count: EpochCount = field(repr=False)  #: what `count_epochs` returns
-    cover: Coverage = field(repr=False)  #: what `coverage` returns, added up over the epochs
+    theorem: str  #: the theorem that covers the agent: "Theorem 1", or "Theorem 2" if the agent raises costs
+    terms: Decomposition = field(repr=False)  #: the result of `decompose`
+    count: EpochCount = field(repr=False)  #: the result of `count_epochs`
+    cover: Coverage = field(repr=False)  #: the result of `coverage`, summed over the epochs
 
     @property
     def table(self) -> Table:
@@ -81,7 +81,7 @@ class Report:
 
 
 def report(run: Run) -> Report:
-    """Measure a run against the paper's lemmas and theorems.
+    """Return a comparison of a run with the paper's lemmas and theorems.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def report(run: Run) -> Report:
 
     points = np.unique(np.geomspace(1, len(run.costs), POINTS).round().astype(np.int64))
     K, steps = points.tolist(), np.cumsum(run.steps)[points - 1]
-    epoch = trace.epoch[steps - 1]  # the one in which the episode ended
+    epoch = trace.epoch[steps - 1]  # the epoch in which the episode ended
     bounds, uncovered = zip(*(attempt(partial(theorem, k), math.nan) for k in K), strict=True)
     limit, no_limit = attempt(lambda: regret_limit(trace.world), None)
     constant = math.nan if limit is None else limit.constant
@@ -125,13 +125,13 @@ def report(run: Run) -> Report:
     late = points >= points[-1] / 10.0
     regrets = curves["gap_regret"][late]
     slope = float(np.polyfit(np.log(points[late]), regrets, 1)[0]) if late.sum() > 1 else math.nan
-    slope = 0.0 if abs(slope) <= 1e-12 * regrets.max() else slope  # a flat curve has a slope that is rounding
+    slope = 0.0 if abs(slope) <= 1e-12 * regrets.max() else slope  # the slope of a flat curve is a rounding error
     third, no_intervals = attempt(lambda: cut_into_intervals(trace).third_term_bound, math.nan)
     cover, count = sum(covers, Coverage()), count_epochs(run.epochs, S, A)
     name = "Theorem 2" if raised else "Theorem 1"
     first, last = ({name: float(curve[at]) for name, curve in curves.items()} for at in (0, -1))
-    average, beside = "in expectation over worlds of the prior", "beside the first epoch's"
-    unresolved = no_limit or "if small, C log K is no scale"
+    average, beside = "in expectation over worlds drawn from the prior", "scale: the value in the first epoch"
+    unresolved = no_limit or "if it is small, C log K is not a useful scale"
     statements = [
         Statement(f"regret <= O({name})", last["regret"], bounds[-1], uncovered[-1] or f"{average}; no constant"),
         Statement("epochs L <= sqrt(2 S A K log T) + S A log T", count.L, count.bound, "for PSRL-SSP's epochs"),
@@ -151,7 +151,7 @@ def report(run: Run) -> Report:
 
 
 def attempt(compute: Callable[[], Any], otherwise: Any) -> tuple[Any, str]:
-    """Return a result and no reason, or `otherwise` and the reason why the theory has no result."""
+    """Return the result of `compute` and an empty string, or `otherwise` and the message of a TheoryError."""
     try:
         return compute(), ""
     except TheoryError as error:
@@ -159,7 +159,7 @@ def attempt(compute: Callable[[], Any], otherwise: Any) -> tuple[Any, str]:
 
 
 def concentration(trace: Trace) -> dict[str, Floats]:
-    """Return the mean L1 distance of theta_l from theta_* in each epoch, over the pairs played and over all pairs."""
+    """Return the mean L1 distance of theta_l from theta_* in each epoch, over played pairs and over all pairs."""
     true, available = trace.world.to_dense(), trace.world.available
     played, everywhere = [], []
     for model, steps in zip(trace.models, trace.epoch_slices(), strict=True):
@@ -170,7 +170,7 @@ def concentration(trace: Trace) -> dict[str, Floats]:
 
 
 def statements_table(cells: Mapping[str, Sequence[Report]]) -> Table:
-    """Return the statements of some runs as a table, with the means over the runs of each cell."""
+    """Return a table of the statements, with means over the runs of each cell."""
     rows = []
     for cell, reports in cells.items():
         for statements in zip(*(entry.statements for entry in reports), strict=True):

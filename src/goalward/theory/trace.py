@@ -1,11 +1,11 @@
-"""A recorded run of posterior sampling in the notation of the analysis.
+"""`Trace`: a recorded run of posterior sampling in the notation of the analysis.
 
 The paper numbers epochs l = 1, 2, ... and steps t = 1, 2, ...; arrays here count both from 0. Epoch l starts at step
 t_l with the sampled model theta_l and follows a policy that is optimal for it, with values V(. ; theta_l). n_t(s, a) is
 the number of visits before step t. The state that follows step t, which may be the goal, is s'_t. The state of the next
 action is s_{t+1}: it is s'_t, or the initial state after a goal.
 
-Any agent will do that has a `belief` and whose plans carry the model that was drawn from it (`Plan.model`).
+The agent must have a `belief`, and its plans must contain the model that was drawn from the belief (`Plan.model`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from goalward.ssp.model import SSP
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """The quantities of the lemmas in one run."""
+    """The quantities of one run that appear in the lemmas."""
 
     run: Run
     world: SSP  #: theta_*
@@ -34,34 +34,34 @@ class Trace:
     epoch: Int64s  #: [t]: the epoch of each step
     steps: Steps  #: s_t, a_t, c(s_t, a_t) and s'_t: `states`, `actions`, `costs` and `next_states`
     visits: Int64s  #: [l, s, a]: n_{t_l}(s, a); one more row at the end has the visits of the whole run
-    planning_costs: Floats  #: those that theta_l was solved with: c, or max(c, floor) if the agent has a cost floor
-    B: float  #: the largest finite value of the true and of all sampled models: the B of the lemmas in this run
+    planning_costs: Floats  #: the costs with which theta_l was solved: c, or max(c, floor) with a cost floor
+    B: float  #: the largest finite value of the true and of all sampled models, which is B in the lemmas
 
     @property
     def pairs(self) -> tuple[Int64s, Int64s, Int64s]:
-        """The epoch, the state and the action of each step, which index arrays ``[l, s, a]``."""
+        """The epoch, the state and the action of each step, as indices into arrays ``[l, s, a]``."""
         return self.epoch, self.steps.states, self.steps.actions
 
     def epoch_slices(self) -> list[slice]:
-        """Return the steps of each epoch."""
+        """Return, for each epoch, the slice of its steps."""
         ends = np.cumsum(self.run.epochs.steps).tolist()
         return [slice(first, end) for first, end in pairwise([0, *ends])]
 
 
 def trace_of(run: Run) -> Trace:
-    """Return the trace of a run; raises TheoryError if it lacks the records that this needs."""
+    """Return the trace of a run; raises TheoryError if the run lacks plans, steps or the true model."""
     check_posterior(run)
     if run.plans is None or run.trajectory is None:
-        missing = "its epochs' models" if run.plans is None else "its steps"
+        missing = "its plans" if run.plans is None else "its steps"
         raise TheoryError(
             f"the run was recorded without {missing}; record it with learn(..., keep_plans=True, keep_steps=True)"
         )
     if run.world is None:
-        raise TheoryError("the run has no true model, or it resumes an earlier run; learn in an SSP from scratch")
+        raise TheoryError("the run has no true model, or it resumed an earlier run; learn in an SSP from scratch")
     world = run.world
     models = tuple(plan.model for plan in run.plans)
     if any(model is None or model.costs.shape != world.costs.shape for model in models):
-        raise TheoryError(f"the plans of {run.agent.name} lack their sampled models; return Plan(..., model=theta)")
+        raise TheoryError(f"the plans of {run.agent.name} have no sampled models; return Plan(..., model=theta)")
     states, actions, _, next_states, _ = run.trajectory
     values = np.array(
         [
@@ -74,8 +74,8 @@ def trace_of(run: Run) -> Trace:
     if lost.any():
         step = int(np.argmax(lost))
         raise TheoryError(
-            f"at step {step} the run is in a state from which the sampled model of epoch {epoch[step]} cannot reach the"
-            " goal; the analysis needs finite values: take a prior with a wider support"
+            f"at step {step} the run is in a state from which the goal cannot be reached in the sampled model of epoch"
+            f" {epoch[step]}, but the analysis needs finite values; use a prior with a larger support"
         )
     true, (S, A) = solve_all(world).values, world.costs.shape
     plays = np.bincount((epoch * S + states) * A + actions, minlength=len(models) * S * A)
@@ -93,7 +93,7 @@ def trace_of(run: Run) -> Trace:
 
 
 def check_posterior(run: Run) -> None:
-    """Raise TheoryError if the agent of a run draws no models from a posterior."""
+    """Raise TheoryError unless the agent of a run knows the costs and plans with models drawn from its posterior."""
     agent, reason = run.agent, ""
     if getattr(agent, "belief", None) is None:
         reason = "has no posterior"
@@ -103,6 +103,6 @@ def check_posterior(run: Run) -> None:
         reason = "has to learn the costs"
     if reason:
         raise TheoryError(
-            f"{agent.name} {reason}; the lemmas are about agents that know the costs and draw each model from their"
-            " posterior, such as psrl with sharpness 1"
+            f"{agent.name} {reason}, but the lemmas cover only agents that know the costs and draw each model from"
+            " their posterior; use psrl with sharpness 1"
         )
