@@ -16,7 +16,7 @@ from goalward.cli import options
 from goalward.cli.app import app, given_options, one_line, say, say_choice, show, show_if
 from goalward.errors import FileError, SettingError
 from goalward.formatting import duration, plural
-from goalward.table import Cell, Column, Columns, Stream, Table
+from goalward.table import Cell, Column, Columns, Table
 
 if TYPE_CHECKING:
     from goalward.results.results import Results
@@ -38,7 +38,7 @@ def run(
     dask: options.DaskAddress = None,
     shard: Annotated[str | None, typer.Option(metavar="I/N", help="Run part I of N, for job arrays: 3/16.")] = None,
     only: Annotated[
-        list[str] | None, typer.Option(metavar="KIND=NAME", help="Some runs only: agent=psrl, world='g*'. Repeatable.")
+        list[str] | None, typer.Option(metavar="KIND=NAME", help="Run only these: agent=psrl, world='g*'. Repeatable.")
     ] = None,
     time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Runs that take longer fail.")] = None,
     memory_limit: Annotated[int | None, typer.Option(metavar="MB", help="Runs that need more fail.")] = None,
@@ -53,7 +53,7 @@ def run(
     ] = None,
     format: options.Format = "text",
 ) -> None:
-    """Run a study; runs that are stored are not run again."""
+    """Run a study; stored runs are not repeated."""
     from goalward.studies.runner import Options, read_shard
     from goalward.studies.study import Study
     from goalward.studies.worker_process import Limits
@@ -209,7 +209,7 @@ def summary(
     folder: options.Folder,
     study: options.StudyName = None,
     level: options.Level = 0.95,
-    interval: Annotated[str, typer.Option(help="t: means. median: medians; valid for any distribution.")] = "t",
+    interval: Annotated[str, typer.Option(help="t: means, t-intervals. median: for any distribution.")] = "t",
     compare: Annotated[
         tuple[str, str] | None, typer.Option(metavar="A B", help="Print a run-by-run comparison of two agents.")
     ] = None,
@@ -218,7 +218,7 @@ def summary(
         typer.Option(help="With --compare: gap_regret (varies least), regret or cost.  [default: the first one known]"),
     ] = None,
     reference: Annotated[
-        bool, typer.Option("--reference", help="Also print gap regret over a heuristic scale, not a bound.")
+        bool, typer.Option("--reference", help="Also print gap regret divided by a heuristic scale.")
     ] = False,
     out: options.TableFile = None,
     format: options.Format = "text",
@@ -316,13 +316,9 @@ def export(
     from goalward.studies.store import Store
 
     store = Store.open(folder)
-    printed = out is None and format == "csv" and not sys.stdout.isatty()
-    rows_in = Stream if printed or (out is not None and out.suffix in (".csv", ".parquet")) else list
-    table = visits_table(store, study, rows_in) if visits else export_table(store, study, absent, rows_in)
+    table = visits_table(store, study) if visits else export_table(store, study, absent)
     say_choice(store, study)
-    if printed:
-        sys.stdout.writelines(table.csv_lines())
-    elif out is None:
+    if out is None:
         show(table, format=format)
     else:
         table.save(out)
