@@ -1,8 +1,7 @@
 """Save and load agents: their settings, their task and what they have learnt.
 
-An agent is saved as plain data and arrays (see `goalward.archive`). Loading creates a new agent of the same class,
-calls `begin` with the saved task and restores what was learnt. Only registered algorithms can be loaded, and nothing in
-a file is executed.
+An agent is saved as plain data and arrays (see `goalward.archive`). Loading creates an agent of the same class, calls
+`begin` with the saved task and restores what was learnt. Only registered agents can be loaded. No code in a file runs.
 """
 
 from __future__ import annotations

@@ -70,7 +70,9 @@ class Intervals:
 def sufficient_visits(S: int, A: int, B: float, c_min: float, delta: float) -> float:
     """Return the smallest number of visits n with log(S A n / delta) / n <= c_min / (4096 S B)."""
     if not c_min > 0.0:
-        raise TheoryError(f"c_min={c_min:g}: known pairs need positive costs; raise the costs (perturb_costs=True)")
+        raise TheoryError(
+            f"c_min={c_min:g}: no pair becomes known without positive costs; raise the costs (perturb_costs=True)"
+        )
     needed = c_min / (4096.0 * S * B)
 
     def excess(logarithm: float) -> float:

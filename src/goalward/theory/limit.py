@@ -53,7 +53,7 @@ TIED = 1e-9  # gaps up to this fraction of the largest value count as ties
 AGAIN = 1e-9  # relative tolerance within which the value of the start equals the optimum
 BISECTIONS = 100
 MANY_STATES = 2_000
-"""In models with more states, `regret_limit` leaves out the states off the path, because each needs slow solutions."""
+"""In models with more states, `regret_limit` leaves out the states off the path, because each would take long."""
 SHOWN = (1_000, 30_000, 1_000_000)
 """The numbers of episodes K for which the text of a `RegretLimit` shows `resolved`."""
 

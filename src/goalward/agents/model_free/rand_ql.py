@@ -23,8 +23,7 @@ The rule for H
     H, old targets count, which were computed when values were still too low, and a cheap loop looks optimal forever.
     With a large H, estimates forget and are noisy. So H = max(m, l)/2, where l is the length of the current episode so
     far, and m <- m + max(1/k, 1/20) (l_k - m) after episode k of length l_k. In an episode that does not end, H grows
-    until the rate is close to 1; then values rise as fast as possible, and the agent leaves the loop. The rule and the
-    factor 1/2 are our own.
+    until the rate is close to 1; then values rise fast, and the agent leaves the loop. The rule for H is our own.
 
 How it maps
     `act` is the argmin of line 3, `learn` is lines 4 to 7, and `rollout` does both in one kernel.

@@ -19,9 +19,8 @@ Pseudo-code
     13          s <- s'
 
 How it maps
-    `plan` is lines 7 to 12, and `observe` is the counting in line 5. Line 6 is ``stop_before_visits = N``. It is tested
-    before every action, including the first action of an episode, so a plan ends right before a pair is played for the
-    first time.
+    `plan` is lines 7 to 12, and `observe` is the counting in line 5. Line 6 is ``stop_before_visits = N``, tested
+    before every action, also the first of an episode. So a plan ends right before a pair is played for the first time.
 
 In the optimistic model every pair may lead to the goal, so every policy is proper there, and line 12 uses the planner
 with its proved tolerance. For every V >= 0, the model of lines 10 and 11 minimises sum_y P~(y) V(y) over all

@@ -27,9 +27,8 @@ How it maps
     This is an online agent. If no interval is in progress, `act` first carries out lines 5, 6 and 8 to 13
     (`plan_interval`), then line 7. `learn` counts. `rollout` does both in one kernel, because nearly every episode
     needs a new plan. The backups of lines 10 to 13 are in `backup.py`. All steps have the same counts, so once a backup
-    changes neither J_lo nor J_up, earlier steps do not change them either, and the induction of line 10 stops. This is
-    exact and saves hundreds of steps. Ties are broken at every step. c^ is the mean cost so far, and 0 before the first
-    visit.
+    changes neither J_lo nor J_up, the induction of line 10 stops; this is exact and saves hundreds of steps. Ties are
+    broken at every step. c^ is the mean cost so far, and 0 before the first visit.
 """
 
 from __future__ import annotations

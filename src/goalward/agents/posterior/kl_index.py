@@ -9,9 +9,8 @@ Idea
 
     in episode k, where the state was visited N_s times and the pair was played N times. If the pair is played at every
     visit, f is about 0.1, which is hardly optimistic. If the pair is not played, f grows without bound, so the pair is
-    tried again even after bad outcomes. The smallest of M posterior samples has no such tail: an index based on it
-    never lies below that sample, so a row with bad early outcomes is never tried again
-    (docs/reference/agents-posterior.md).
+    tried again even after bad outcomes. An index based on the smallest of M posterior samples has no such tail, so a
+    row with bad early outcomes is never tried again (docs/reference/agents-posterior.md).
 
     If the prior does not know the possible successors, the probability of a successor that was not seen in N visits is
     about 1/(N + 1). So a part g = log(1 + r/10/(N + 1)) of the level f is used for unseen successors: the row may lead
@@ -30,8 +29,7 @@ Planner
     SSP with these rows, and repeat. The values never increase; the iteration stops when no value falls by more than
     1e-6 of the largest value. Dead ends keep the value infinity.
 
-    For an unknown cost, the planner uses the mean of the M draws minus sqrt(2 f) of their standard deviations, which is
-    the same tail of a normal distribution.
+    An unknown cost is the mean of the M draws minus sqrt(2 f) standard deviations, the same tail of a normal.
 
 A plan ends when the visits of a pair have grown by half, or the number of episodes by a tenth. No theorem bounds the
 regret. Indices of this form with f = log k attain the asymptotic limit in bandits (KL-UCB); the form for shortest paths
@@ -165,9 +163,8 @@ def lowest_rows(
     """Return, for each row, the q with KL(p, q) <= radius that has the smallest mean of the values.
 
     Then the share `goal_mass` of each row moves to the goal, its last entry. Let d be the values minus the smallest
-    value of the row. Then q is proportional to p / (d + t), and KL(p, q) decreases in x = log t. By Hoeffding's lemma,
-    KL(p, q) <= (max d / t)²/8. This gives the upper end of the interval in which Newton's method, safeguarded by
-    bisection, finds the root.
+    value of the row. Then q is proportional to p / (d + t), and KL(p, q) decreases in x = log t. Newton's method with
+    bisection finds the root below the bound on t from Hoeffding's lemma, KL(p, q) <= (max d / t)²/8.
     """
     lowest = p.copy()
     for row in range(len(indptr) - 1):

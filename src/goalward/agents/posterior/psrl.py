@@ -26,8 +26,7 @@ How it maps
     K_0 = 1 - 0 = 1, so the first epoch may reach the goal twice.
 
 With a `sharpness` above 1, line 9 draws the probabilities as if every step had been seen that many times, so samples
-vary less than the posterior. This often lowers the regret, but neither the lemma nor the theorem of the paper covers
-it, and the notes of the run say so.
+vary less. This often lowers the regret, but no theorem of the paper covers it, and the notes of the run say so.
 
 The planner proves that the policy of an epoch is optimal for the sampled model up to a relative tolerance: 1e-6, or
 0.01 / sqrt(k) in episode k in worlds of more than 128 states. Over K episodes, the second tolerance adds at most
