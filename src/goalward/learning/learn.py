@@ -340,7 +340,7 @@ def join(pieces: list[Steps]) -> Steps:
 
 
 def as_world(world: Any, continuous: bool = False) -> World[Any, Any]:
-    """Return `world` itself or wrap a model or an environment; `continuous` says whether the agent needs a box."""
+    """Return `world`, wrapped if it is a model or an environment, for an agent with or without `continuous` states."""
     if isinstance(world, World):
         return world
     if isinstance(world, SSP):
