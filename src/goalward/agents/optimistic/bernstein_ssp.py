@@ -53,7 +53,7 @@ class BernsteinSSP(Optimist):
     assumes = "c >= c_min > 0"
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
-        """Lines 1 and 3."""
+        """Start from scratch on a task (lines 1 and 3)."""
         super().begin(task, rng)
         if not self._costs.min() > 0.0:
             self._costs = np.maximum(self._costs, cost_floor(task))
@@ -61,7 +61,7 @@ class BernsteinSSP(Optimist):
         self._solution: Solution | None = None
 
     def plan(self, state: int) -> Plan:
-        """Lines 7 to 12."""
+        """Return the plan of lines 7 to 12."""
         self.epoch += 1
         N = self.counts.visits.copy()
         model = self.optimistic_model()

@@ -76,7 +76,7 @@ class EBSSP(Optimist, kw_only=True):
         return self.B_star == "doubling"
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
-        """Line 1."""
+        """Start from scratch on a task (line 1)."""
         super().begin(task, rng)
         self.eta = 0.0 if self._costs.min() > 0.0 else cost_floor(task)
         self._costs = np.maximum(self._costs, self.eta)
@@ -127,7 +127,7 @@ class EBSSP(Optimist, kw_only=True):
             self.B *= 2.0
 
     def observe(self, steps: Steps) -> None:
-        """Lines 5 and 6."""
+        """Count steps and costs (lines 5 and 6)."""
         super().observe(steps)
         self.k += int(np.count_nonzero(steps.next_states == self.task.goal))
         if self.task.costs_unknown:

@@ -112,7 +112,7 @@ class UCSSP(Attempts):
     assumes = "c >= c_min > 0, D finite"
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
-        """Line 1."""
+        """Start from scratch on a task (line 1)."""
         super().begin(task, rng)
         self.progress: Int64s = np.zeros(4, dtype=np.int64)
         # t_0 eps in phase 1; with zero costs, the eps of UC-SSP-L_eta.

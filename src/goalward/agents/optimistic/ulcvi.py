@@ -97,7 +97,7 @@ class ULCVI(Attempts, kw_only=True):
     unknown_costs_covered: ClassVar[bool] = True
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
-        """Line 1."""
+        """Start from scratch on a task (line 1)."""
         super().begin(task, rng)
         H, pairs = horizon(self.T_star, task.episodes), task.costs.size
         if H * pairs > LARGEST_PLAN:

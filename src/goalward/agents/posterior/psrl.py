@@ -116,7 +116,7 @@ class PSRL(BeliefAgent):
         return float(self.perturb_costs) > 0.0
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
-        """Lines 1 and 2."""
+        """Start from scratch on a task (lines 1 and 2)."""
         super().begin(task, rng)
         self.believe(self.prior_in(task))
         self.k_start = 0  # k_{t_l}, the episode in which the current epoch began
@@ -136,13 +136,13 @@ class PSRL(BeliefAgent):
         return Neighbourhoods()
 
     def plan(self, state: int) -> Plan:
-        """Lines 7 to 9."""
+        """Start an epoch and return its plan (lines 7 to 9)."""
         K_previous = self.k - self.k_start
         self.k_start = self.k
         return self.draw()._replace(stop_after_visits=self.visits + 1, stop_after_goals=K_previous + 1)
 
     def draw(self) -> Plan:
-        """Line 9: draw theta from the posterior and solve it; draw again if a value is above `value_limit`."""
+        """Draw theta (line 9) from the posterior and solve it; draw again if a value is above `value_limit`."""
         for _ in range(self.max_rejections + 1):
             theta = self.belief.sample(self.rng, self.sharpness)
             planned = self.solve(theta)
