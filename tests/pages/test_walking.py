@@ -238,7 +238,7 @@ def test_why_it_planned_again_is_what_the_counts_say(visit, path, runs):
     ("name", "settings", "reason"),
     [
         ("psrl-episode", {}, "it had reached the goal once, as often as this plan allows"),
-        ("tsde", {}, "the plan was for this many steps"),
+        ("tsde", {}, "the plan was for a fixed number of steps"),
         ("bernstein-ssp", {"scale": 0.01}, "was to be tried for the first time"),
     ],
 )

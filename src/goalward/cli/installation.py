@@ -26,7 +26,7 @@ def doctor(
         from goalward.learning.warm_up import warm_up
 
         warm_up()
-    # After the warm-up, so that the cache is counted with what it added.
+    # Read the cache after the warm-up, which adds kernels to it.
     show(Table.facts(installed(), "installed"), format=format)
 
 
@@ -57,7 +57,7 @@ def cache_state() -> str:
 
     folder = jit.cache_directory()
     if folder is None:
-        return "none: no cache folder is writable, so every process compiles the kernels; set GOALWARD_CACHE_DIR"
+        return "none: no cache folder is writable, so every process compiles; set GOALWARD_CACHE_DIR to a writable one"
     files = list(folder.rglob("*.nbc"))
     # Several installations with the same sources share the folder, each with its own copies.
     compiled = len({path.name.partition("-")[0] for path in files})

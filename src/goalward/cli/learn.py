@@ -39,13 +39,13 @@ def learn(
     give_up_cost: options.GiveUpCost = None,
     save: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the agent, to resume it later.")] = None,
     resume: Annotated[Path | None, typer.Option(metavar="FILE", help="Continue with a saved agent.")] = None,
-    save_policy: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the policy to deploy.")] = None,
+    save_policy: Annotated[Path | None, typer.Option(metavar="FILE", help="Save the policy, to deploy it.")] = None,
     format: options.Format = "text",
 ) -> None:
     """Let an agent learn in a world, and print its costs.
 
     In an environment, the agent learns by taking steps, so a saved policy accepts the environment's observations.
-    Regret is printed if the true model is known. goalward solve finds the optimal cost of environments with a table.
+    Regret is printed if the true model is known. If an environment exposes it, goalward solve finds the optimal cost.
     """
     from goalward.agents import agent_file
     from goalward.signals import received, stop_requests
@@ -178,7 +178,7 @@ def defaults(world: AnyWorld) -> tuple[str, int]:
 
 
 def load_shown(name: str, settings: Sequence[str], **rules: Any) -> AnyWorld:
-    """Return the model of a world, also of environments with a table; if there is no model, the world itself."""
+    """Return the model of a world or of an environment that exposes its table; without a model, the world itself."""
     from goalward import worlds
 
     try:
@@ -204,8 +204,8 @@ def run_once(
     """Let an agent learn in a world; agent, world and settings are written as on the command line.
 
     `resume` is the file of a saved agent, which also stores its world and rules. A resumed agent gets a new seed unless
-    one is given, so that it does not repeat earlier random draws. With `use_model`, the agent learns in the model of an
-    environment that exposes its table, not through the steps. `options` are passed to `goalward.learn`.
+    one is given, so that it does not repeat earlier random draws. With `use_model`, the model of an
+    environment that exposes its table replaces the environment. `options` are passed to `goalward.learn`.
     """
     from goalward import agents, worlds
     from goalward.agents import agent_file

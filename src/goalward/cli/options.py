@@ -35,8 +35,7 @@ AgentSettings = Annotated[
 AgentName = Annotated[
     str | None,
     typer.Option(
-        "--agent",
-        help="An algorithm (goalward list agents), or my_agent.py:MyAgent.  [default: psrl or continuous-psrl]",
+        "--agent", help="An algorithm (goalward list agents), or my.py:MyAgent.  [default: psrl, continuous-psrl]"
     ),
 ]
 Episodes = Annotated[
@@ -52,8 +51,8 @@ Goal = Annotated[
     typer.Option(
         "--goal",
         metavar="RULE",
-        help="Environments: which steps reach the goal: terminated, or the smallest reward that means the goal. Model"
-        " files: the label or state that is the goal; repeatable.",
+        help="Environments: which steps reach the goal: terminated, or the smallest reward that counts as the goal."
+        " Model files: the label or state that is the goal; repeatable.",
     ),
 ]
 Start = Annotated[str | None, typer.Option(metavar="STATE", help="Model files: the state to start in.")]

@@ -66,7 +66,7 @@ def theory(
     folder: options.Folder,
     study: options.StudyName = None,
     runs: Annotated[int, typer.Option(min=1, help="How many runs of each agent in each world to repeat.")] = 3,
-    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="For the figures.  [default: RESULTS]")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where figures go.  [default: RESULTS]")] = None,
     format: options.Format = "text",
 ) -> None:
     """Print which regret bounds are proved for the agents of a study.

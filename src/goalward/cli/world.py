@@ -36,7 +36,7 @@ def list_things(
     from goalward.registry import summary
 
     if kind == "studies":
-        note, rows = f"goalward run {name or 'NAME'} --show prints one with all its defaults", studies(name)
+        note, rows = f"goalward run {name or 'NAME'} --show prints a study with all its defaults", studies(name)
     elif name is not None:
         show_tables(settings_table(registry_of(kind), name), format=format)
         return
@@ -103,7 +103,7 @@ def solve(
     cost: options.Cost = None,
     give_up_cost: options.GiveUpCost = None,
     goal_first: Annotated[bool, typer.Option("--goal-first", help="Maximise the goal probability first.")] = False,
-    tolerance: Annotated[float, typer.Option(help="How far apart the proved bounds may be, relatively.")] = 1e-6,
+    tolerance: Annotated[float, typer.Option(help="The relative distance allowed between the bounds.")] = 1e-6,
     limit: Annotated[int | None, typer.Option(help="How many states to print.  [default: 20; csv, json: all]")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write values and policy as .csv.")] = None,
     format: options.Format = "text",

@@ -123,7 +123,7 @@ def values_document(block: Block, plans: Sequence[ContinuousPlan], room: int) ->
         return None
     axes, indices = zip(*(np.unique(column, return_inverse=True) for column in points.T), strict=True)
     shape = [len(axis) for axis in axes]
-    if math.prod(shape) > 4 * len(points):  # they form no grid
+    if math.prod(shape) > 4 * len(points):  # the points form no grid
         return None
     every = max(1, math.ceil(len(plans) * math.prod(shape) / room))
     frames = np.full((len(plans[::every]), *shape), np.nan)  # the values remain NaN in the goal set

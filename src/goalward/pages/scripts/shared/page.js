@@ -3,7 +3,7 @@ import { el, setTheme, themeButton } from "./elements.js";
 import { readPage, showFailure } from "./data.js";
 import { Address } from "./address.js";
 
-// Subclasses have `build`, `readView` and `keys`. `keys` returns a function for each key; it returns false if it does nothing.
+// Subclasses have `build`, `readView` and `keys`. `keys` returns a function for each key. A function that does nothing returns false.
 export class Page {
   constructor(data) {
     this.data = data;

@@ -41,7 +41,7 @@ export function readingGuide(replays, kind) {
   return [
     [kind === "list" ? "● before a state" : "The dot", kind === "list" ? "marks the state of the agent." : "is the agent; the line behind it shows its last steps."],
     [sign, `is the action that the agent would most likely take there. Several ${several} mean ${tie}.`],
-    ["Colour and number", "show the layer chosen above. The layer “value” is the cost that the agent expects from there to the goal; at first, this is a guess."],
+    ["Colour and number", "show the chosen layer. The layer “value” is the cost that the agent expects from there to the goal; at first, this is a guess."],
     ...(plans ? [["An epoch", `is a period in which the plan of ${plans} stays the same. The next plan uses everything seen so far.`]] : []),
     ...(looks ? [["A snapshot", `shows ${looks} at one moment. There are no epochs: the policy may change at every step.`]] : []),
     ["Regret", "is the price of learning: what an agent has paid so far beyond the cost of the best policy, which knows the world."],
@@ -132,7 +132,7 @@ function wayOn(replay, state) {
   return onward ? { pair, state, successor: onward[0], chance: onward[1] } : null;
 }
 
-// Follows the way that the agent imagines from the start; returns its step with the least tried pair.
+// Follows the imagined way from the start; returns the step on it whose state-action pair was tried least.
 function leastTried(replay) {
   const { world } = replay;
   const passed = new Set();

@@ -63,7 +63,7 @@ class DrawnMap {
       class: `map ${places.kind}`, viewBox: [-margin, -margin, places.columns * UNIT + margin + 4, places.rows * UNIT + margin + 4].join(" "),
       role: "listbox", "aria-label": label, tabindex: "0",
     });
-    // Small worlds are not blown up to the width of the screen, and large ones fit on it.
+    // Small worlds are not enlarged to the width of the screen; large worlds shrink to fit it.
     this.host.style.maxHeight = `${Math.min(places.rows * (places.kind === "grid" ? 104 : 118), 470)}px`;
     // Only the floor on which the agent is, or which the reader has chosen, is visible.
     // Numbers and arrows lie above the agent's trail, so that both can be read.

@@ -1,8 +1,7 @@
 // Planning in the browser: the optimal values and policy of a model of a few hundred states, by policy iteration.
 //
 // Values of a policy come from state elimination without subtractions (Grassmann, Taksar, Heyman), so they are exact to
-// rounding even in models in which the goal is hardly ever reached. If a state has a wall, steps into it stay where they
-// began.
+// rounding even in models in which the goal is hardly ever reached. Steps into a state with a wall have no effect.
 
 // Returns the model with the reader's walls and costs; rows are lists of [successor, probability].
 export function edited(model, world, walls, costs) {

@@ -2,7 +2,7 @@
 
 // Why an epoch ended: a flag, the sentence after the end, and the sentence before it.
 const ENDED = [
-  [1, "visits"], [2, "visits"], [4, "goals"], [8, "the plan was for this many steps", "the plan is for this many steps"], [16, "the run was over", "the run will be over"],
+  [1, "visits"], [2, "visits"], [4, "goals"], [8, "the plan was for a fixed number of steps", "the plan is for a fixed number of steps"], [16, "the run was over", "the run will be over"],
   [32, "the step limit of the run was reached", "the step limit of the run will be reached"], [64, "the run was interrupted", "the run will be interrupted"],
   [128, "a dead end ended the run", "a dead end will end the run"], [256, "the environment cut the episode off", "the environment will cut the episode off"],
 ];
@@ -50,7 +50,7 @@ export class Replay {
     return { row, state: Math.floor(row / this.world.actions), action: row % this.world.actions, successor: transitions.successors[id] };
   }
 
-  // The last step before the current moment, or an earlier one; null if the page does not have it. It may lie in an earlier frame.
+  // The `back`-th last step before the current moment, also from earlier frames; null if the page does not have it.
   stepBefore(back = 1) {
     let [frame, index] = [this.frame, this.offset - back];
     while (index < 0) {

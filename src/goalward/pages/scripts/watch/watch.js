@@ -84,7 +84,7 @@ class WatchPage extends AgentsPage {
   }
 
   buildHelp() {
-    const keys = [["space", "play or pause"], [", .", "one step back or on"], ["← →", "one epoch back or on"], ["shift + ← →", "ten epochs back or on"], ["home, end", "first or last epoch"],
+    const keys = [["space", "play or pause"], [", .", "previous or next step"], ["← →", "previous or next epoch"], ["shift + ← →", "ten epochs back or forward"], ["home, end", "first or last epoch"],
       [`1 – ${this.layerNames.length}`, "layers"], ["+ −", "faster or slower"], ["l", "follow the other agent"], ["esc", "close the cell"], ["tab, arrows", "move from state to state on a map that has the focus"]];
     this.help = el("dl", { class: "keys", hidden: true }, keys.map(([key, what]) => [el("dt", {}, key), el("dd", {}, what)]));
     return this.help;
@@ -112,8 +112,8 @@ class WatchPage extends AgentsPage {
     this.eventList = el("div", { class: "events", role: "group", "aria-label": "events" });
     return this.controlsOf(
       el("div", { class: "time" },
-        moveButton("first", "first epoch", () => this.go(0)), moveButton("back", "one epoch back", byEpochs(-1)), moveButton("stepBack", "one step back", () => this.step(-1)), this.playControl(),
-        moveButton("step", "one step on", () => this.step(1)), moveButton("on", "one epoch on", byEpochs(1)), moveButton("last", this.unfinished ? "newest epoch" : "end of the run", () => this.go(this.lead.last)),
+        moveButton("first", "first epoch", () => this.go(0)), moveButton("back", "previous epoch", byEpochs(-1)), moveButton("stepBack", "previous step", () => this.step(-1)), this.playControl(),
+        moveButton("step", "next step", () => this.step(1)), moveButton("on", "next epoch", byEpochs(1)), moveButton("last", this.unfinished ? "newest epoch" : "end of the run", () => this.go(this.lead.last)),
         el("div", { class: "slider" }, this.slider, this.marks), this.label),
       el("div", { class: "options" }, el("span", {}, el("span", { class: "caption" }, "speed "), this.speedControl(SPEEDS)), el("span", {}, el("span", { class: "caption" }, "show "), this.layers), this.agentChoice),
       this.eventList);

@@ -127,8 +127,8 @@ class PlanesPage extends AgentsPage {
     this.planeChoice = el("select", { "aria-label": "coordinates", hidden: planes.length < 2, onchange: () => { this.address.set({ plane: this.planeChoice.value }); this.draw(); } },
       planes.map(({ axes }, place) => el("option", { value: place }, axes.map((axis) => task.coordinates[axis]).join(" × "))));
     return this.controlsOf([
-      el("div", { class: "time" }, moveButton("first", "first episode", () => this.go(0)), moveButton("back", "one episode back", () => this.go(this.episode - 1)),
-        moveButton("on", "one episode on", () => this.go(this.episode + 1)), moveButton("last", "last episode", () => this.go(this.last)), this.slider, this.label),
+      el("div", { class: "time" }, moveButton("first", "first episode", () => this.go(0)), moveButton("back", "previous episode", () => this.go(this.episode - 1)),
+        moveButton("on", "next episode", () => this.go(this.episode + 1)), moveButton("last", "last episode", () => this.go(this.last)), this.slider, this.label),
       el("div", { class: "time" }, this.playControl(), this.stepSlider, this.stepLabel)],
       el("div", { class: "options" }, el("span", { class: "caption" }, "show"), this.layers, this.planeChoice, el("span", { class: "space" }), this.speedControl(SPEEDS)));
   }
