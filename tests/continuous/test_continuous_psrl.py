@@ -63,7 +63,7 @@ def test_the_run_has_what_a_replay_needs() -> None:
     assert len(run.plans) == len(run.epochs)
     assert run.plans[-1].points.shape == (len(run.plans[-1].values), 1)
     assert np.isnan(run.optimal_value)
-    with pytest.raises(SettingError, match=r"V\* is not known, so look at run\.costs and run\.steps"):
+    with pytest.raises(SettingError, match=r"V\* is not known, so use run\.costs and run\.steps"):
         run.regret  # noqa: B018
     assert "regret" not in repr(run)
 

@@ -50,7 +50,7 @@ def test_a_sample_without_a_sure_way_is_not_the_world(agent: str) -> None:
     """The world has a sure way; a prior that lets every action lead to the pit draws models without one."""
     world = worlds.make("grid-map", text="S.G\n.O.", success=1.0)
     dense = agents.make(agent, prior=gw.Dirichlet(0.1))
-    with pytest.raises(UnreachableGoalError, match=r"the agent plans with .*give_up_cost=.*support=world"):
+    with pytest.raises(UnreachableGoalError, match=r"the agent plans with.*give_up_cost=.*support=world"):
         learn(dense, world, 10, max_steps=1000)
     assert learn(dense, world.with_give_up(20.0), 10).reached.all()
 
@@ -74,7 +74,7 @@ def test_a_dead_end_out_of_reach_is_none() -> None:
 
 
 def test_a_free_loop_is_refused_to_agents_that_may_stay() -> None:
-    with pytest.raises(EndlessRunError, match=r"stay in states 0, 1 forever at no cost, and psrl may"):
+    with pytest.raises(EndlessRunError, match=r"psrl may stay in states 0, 1 forever at no cost"):
         learn(PSRL(), free_loop(), 10)
     with pytest.raises(EndlessRunError, match="and q-learning may"):
         learn(agents.make("q-learning"), free_loop(), 10)

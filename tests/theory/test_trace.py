@@ -65,7 +65,7 @@ def test_what_is_missing_is_said() -> None:
         trace_of(learn(PSRL(), world, 5, keep_steps=True))
     with pytest.raises(TheoryError, match="recorded without its steps; record it with learn"):
         trace_of(learn(PSRL(), world, 5, keep_plans=True))
-    with pytest.raises(TheoryError, match=r"uniform has no posterior; .* such as psrl"):
+    with pytest.raises(TheoryError, match=r"uniform has no posterior, but .*; use psrl"):
         trace_of(learn(Uniform(), world, 5, **both))
     with pytest.raises(TheoryError, match="posterior-mean does not plan with draws from its posterior"):
         trace_of(learn(PosteriorMean(), world, 5, **both))
