@@ -18,5 +18,5 @@ def test_table_and_json_agree(tmp_path: Path, call: Call) -> None:
     assert code == 0
     (row,) = json.loads(text)["claims"]
     assert (row["key"], row["verdict"]) == ("withheld", "holds")
-    assert table.startswith(f"holds: {row['claim']}\n  measured   must be told: psrl nothing")
+    assert table.startswith(f"holds: {row['claim']}\n  measured   agents must know: psrl nothing")
     assert table.endswith("* 1 holds\n")

@@ -219,7 +219,7 @@ def test_a_smaller_rerun_loses_nothing(run, folder) -> None:
     assert "means after 7 episodes" in run("summary", "results")[1]
     code, out, err = run("summary", "results", "--study", references[0])
     assert (code, "means after 30 episodes" in out, err) == (0, True, "")
-    assert "some means are of 1 run" in run("summary", "results", "--study", references[1])[1]
+    assert "some means are over 1 run" in run("summary", "results", "--study", references[1])[1]
     for reference, rows in zip(references, (12, 4, 12), strict=True):
         assert run("export", "results", "--study", reference)[1].count("\n") == rows + 1
     design = gw.open_results("results", references[0]).design

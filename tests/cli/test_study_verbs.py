@@ -36,7 +36,7 @@ def test_from_a_study_to_its_numbers(run, folder):
     code, out, _ = run("summary", "results/small", "--out", "numbers.csv")
     assert code == 0
     assert "grid: means after 30 episodes with 95 % t-intervals" in out
-    assert "too few for an interval to say much" in out
+    assert "too few for a useful interval" in out
     assert (folder / "numbers.csv").read_text().count("\n") == 5
     for interval, words in (("t", "mean with 95 % t-interval"), ("median", "median with 95 % interval of order")):
         assert words in run("summary", "results/small", "--compare", "psrl", "uniform", "--interval", interval)[1]

@@ -153,7 +153,7 @@ def test_text(ratios: Ratios) -> None:
     assert "a|b: no theorem" in text
     assert "3 cut" in text
     assert ">0." in text
-    assert "what they had paid by then" in text
+    assert "count with their regret until then" in text
 
 
 def test_plain_data(ratios: Ratios) -> None:

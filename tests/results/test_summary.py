@@ -61,7 +61,7 @@ def test_the_text_marks_what_is_left_out(results):
     assert "b *" in text
     assert "a *" not in text
     assert "* b in one: 1 of 4 runs were cut off by the step limit and are left out" in text
-    assert "* some means are of 3 runs: too few" in text
+    assert "* some means are over 3 runs: too few" in text
 
 
 def test_csv_holds_every_digit(results):
@@ -126,15 +126,15 @@ def test_comparisons_use_the_runs_that_both_completed(results):
 def test_comparisons_say_what_they_leave_out(results):
     table = comparison_table(results, "a", "b", "regret")
     assert "one *" in table.text()
-    assert table.notes[0].startswith("one: 1 of 4 runs left out: not both agents completed them")
-    assert table.notes[1].startswith("some comparisons are of 3 pairs: too few")
+    assert table.notes[0].startswith("one: 1 of 4 runs left out, because an agent did not complete them")
+    assert table.notes[1].startswith("some comparisons are over 3 pairs: too few")
     assert table["left_out"] == [1]
     whole = study(*(cell_results("one", agent, 2.0, runs=6) for agent in "ab"))
     table = comparison_table(replace(whole, design=replace(whole.design, runs=6)), "a", "b", "regret")
     assert table["left_out"] == [0]
     assert not table.notes
     many = study(*(cell_results(f"w{n}", agent, 2.0, cut=60) for n in range(12) for agent in "ab"))
-    assert comparison_table(many, "a", "b").notes[8] == "and 4 more of the kind; goalward status lists all"
+    assert comparison_table(many, "a", "b").notes[8] == "and 4 more notes like these; goalward status lists all"
 
 
 def test_skewed_runs_are_named_and_medians_offered():

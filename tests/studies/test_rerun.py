@@ -104,7 +104,7 @@ def test_what_cannot_be_run_again(write_study, folder):
     with pytest.raises(FileError, match=r"the Python file [0-9a-f]{12}... is not attached"):
         rerun(study.design.spec(cell, 0))
     assert rerun(study.design.spec(cell, 0), study.attachments)
-    with pytest.raises(SettingError, match="run is 2; the study has the runs 0 to 1"):
+    with pytest.raises(SettingError, match="run is 2; it must be from 0 to 1 in this study"):
         study.design.spec(cell, 2)
 
 

@@ -1,8 +1,8 @@
 """Figures of results, drawn by Matplotlib, and the styles and symbols that pages share with them.
 
-A figure is one function below ``@figure("name")``, listed below: it takes results and the settings it understands, and
-returns a Matplotlib figure. `plot`, ``goalward plot --kind`` and ``goalward list figures`` find it by its name.
-Matplotlib is imported with the first figure.
+A figure is one function that is decorated with ``@figure("name")`` and imported below. It takes results and its own
+settings, and returns a Matplotlib figure. `plot`, ``goalward plot --kind`` and ``goalward list figures`` find it by its
+name. Matplotlib is imported with the first figure.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def plot(results: Results | Run | CostDistribution | Report, kind: str = "regret
     Parameters
     ----------
     results
-        The results of a study. Or a run: then its regrets along the episodes are drawn, or its costs if the true model
-        is not known. Or the distribution of a policy's cost, or a report of `goalward.theory`.
+        The results of a study, the distribution of a policy's cost, or a report of `goalward.theory`. Or a run, whose
+        regrets along the episodes are drawn, or whose costs if the true model is not known.
     kind
         The name of a figure: ``regret`` or ``growth``; ``goalward list figures`` describes them.
     settings
@@ -44,7 +44,7 @@ def plot(results: Results | Run | CostDistribution | Report, kind: str = "regret
     Raises
     ------
     SettingError
-        If the figure does not have a setting, or not with this value.
+        If the figure has no such setting, or if the value of a setting is not allowed.
     """
     from goalward.learning.run import Run
     from goalward.planning.distribution import CostDistribution
@@ -67,6 +67,6 @@ def plot(results: Results | Run | CostDistribution | Report, kind: str = "regret
         return curve_figure(results, f"{results.agent.name}: {len(results.costs):,} episodes, seed {results.seed}")
     if not isinstance(results, Results):
         raise SettingError(
-            f"plot takes results, as gw.run and gw.open_results return them, or a run of gw.learn; this is {results!r}"
+            f"plot needs results of gw.run or gw.open_results, or a run of gw.learn; this is {results!r}"
         )
     return registry.find(kind)(results, **settings)

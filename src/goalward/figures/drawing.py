@@ -20,7 +20,7 @@ from goalward.files import check_not_folder, write_bytes
 from goalward.formatting import mathtext
 
 FORMATS = ("png", "pdf", "svg")
-"""The formats of figures; all of them are written if none is asked for."""
+"""The formats of figures; all of them are written if the file name has no ending."""
 INCHES_PER_CHARACTER = 0.085
 ONE_LINE = 0.3
 """The height in inches that figures leave for a legend of one line."""
@@ -71,7 +71,7 @@ def figure_files(path: Path) -> list[Path]:
 def add_legend(figure: Figure, handles: Sequence[Artist]) -> None:
     """Put a legend below the panels, with long labels on several lines.
 
-    The figure grows by the height of the legend, so that the panels keep theirs.
+    The figure grows by the height of the legend, so that the panels keep their height.
     """
     width, height = figure.get_size_inches()
     characters = int((width - 1.0) / INCHES_PER_CHARACTER)

@@ -39,7 +39,7 @@ START_MARK, GOAL_MARK = MARK | {"marker": "o"}, MARK | {"marker": "*"}
 
 
 def grid_figure(ssp: SSP, values: Floats, policy: Int64s, title: str = "") -> Figure:
-    """Draw the value and the action of every state in its cell; the action -1 stands for none."""
+    """Draw the value and the action of every state in its cell; action -1 means no action."""
     layout = layout_of(ssp)
     inches = min(1.1, 12.0 / max(layout.rows, layout.columns))  # the side of a cell
     points = 72.0 * inches
@@ -118,7 +118,7 @@ def draw_actions(axes: Axes, ssp: SSP, policy: Int64s, inks: Sequence[str], poin
 
 
 def draw_frame(axes: Axes, layout: GridLayout, title: str, lines: bool) -> None:
-    """Name the axes, number some rows and columns, and rule lines between the cells if asked to."""
+    """Name the axes, number some rows and columns, and on request draw lines between the cells."""
     axes.set_title(mathtext(title, " \n"))
     axes.set_xlabel("column" if layout.wind is None else "column and its wind")
     axes.set_ylabel("row")
@@ -141,7 +141,7 @@ def ticks(count: int) -> list[int]:
 
 
 def legend_entries(ssp: SSP, values: Floats) -> list[Line2D | Patch]:
-    """Explain the signs that are in use."""
+    """Return the legend entries of the signs that the grid shows."""
     layout = layout_of(ssp)
     entries: list[Line2D | Patch] = [
         Line2D([], [], markersize=8.0, label="start", **START_MARK),

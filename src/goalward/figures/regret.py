@@ -4,7 +4,7 @@ Along the episodes there is one panel per world and one line per agent: the mean
 t-intervals, or the median with the middle of the runs. A truncated run has no regret after its end, and the mean of the
 other runs would be biased low. So the line ends where the first run ends, with a cross.
 
-Guides show how sqrt(K) and log(K) grow, from a point of one of the lines on.
+Guides show how sqrt(K) and log(K) grow, starting from a point on one of the lines.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NamedLine = tuple[str, str, Floats, Floats]
 GUIDE = "#666666"
 LONGEST_NAME = 24
 NAME_HEIGHT = 0.065
-"""The height of a name, as a share of that of its panel."""
+"""The height of a name, as a share of the height of its panel."""
 
 
 @figure("regret")
@@ -52,9 +52,9 @@ def regret_figure(
 ) -> Figure:
     """Draw the regret of every agent in every world along the episodes, or the costs if no true model is known.
 
-    The default measure on logarithmic axes is the gap regret: realised regret can fall below zero by chance, where its
-    logarithm has gaps. `band` is ``mean``, with t-intervals, or ``median``, with the middle `level` of the runs.
-    `guides` draws sqrt(K) and log(K), by default on logarithmic axes.
+    The default measure on logarithmic axes is the gap regret: realised regret can fall below zero by chance, and
+    negative values have no logarithm. `band` is ``mean``, with t-intervals, or ``median``, with the middle `level` of
+    the runs. `guides` draws sqrt(K) and log(K), by default on logarithmic axes.
     """
     usual = "gap_regret" if axes == "log" else "regret"
     known = any(cell.has_model for cell in results.cells)
@@ -65,7 +65,7 @@ def regret_figure(
     rows = math.ceil(len(worlds) / columns)
     caveats = results.caveats()
     names = {agent: mathtext(marked(agent, caveats)) for agent in styles}
-    # Long names would not be told apart at the ends of the lines; they stand in a legend.
+    # Long names do not fit at the ends of the lines, so they go into a legend.
     direct = max(map(len, names.values())) <= LONGEST_NAME
     figure = new_figure(1.0 + (5.2 if direct else 4.4) * columns, 0.9 + 3.4 * rows)
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
@@ -162,7 +162,7 @@ def name_lines(panel: Axes, lines: list[NamedLine]) -> None:
     ends = []
     for name, colour, _, y in lines:
         last = float(y[np.isfinite(y)][-1]) if np.isfinite(y).any() else math.nan
-        if last <= 0.0 and panel.get_yscale() == "log":  # a line of zeros is not on logarithmic axes
+        if last <= 0.0 and panel.get_yscale() == "log":  # logarithmic axes cannot show zeros
             ends.append((0.0, f"{name} ≤ 0", colour))
         elif math.isfinite(last):
             ends.append((min(float(to_axes.transform((1.0, last))[1]), 1.0), name, colour))
@@ -170,7 +170,7 @@ def name_lines(panel: Axes, lines: list[NamedLine]) -> None:
     heights: list[float] = []
     for height, _, _ in ends:
         heights.append(max(height, heights[-1] + NAME_HEIGHT if heights else 0.0))
-    for i in reversed(range(len(heights))):  # what was moved above the panel moves down, with those below it in the way
+    for i in reversed(range(len(heights))):  # names above the panel move down and push others down
         heights[i] = min(heights[i], 1.0 - NAME_HEIGHT * (len(heights) - 1 - i))
     for height, (_, name, colour) in zip(heights, ends, strict=True):
         panel.text(1.015, height, name, color=colour, va="center", fontsize=9, transform=panel.transAxes)
@@ -228,7 +228,7 @@ def draw_growth(panel: Axes, row: SweepRow, style: LineStyle, level: float, kind
     )  # fmt: skip
     if math.isnan(fitted):
         return
-    # Settings without runs do not count for the height of the line.
+    # The height of the line ignores settings without runs.
     at_one = np.exp(np.nanmean(np.log(means) - fitted * np.log(x)))
     panel.plot(x, at_one * x**fitted, color=style.colour, linestyle=style.dashes, linewidth=1.2)
 

@@ -1,8 +1,8 @@
-"""What agents, actions and the causes of an epoch's end look like: the same in every figure and every page.
+"""Styles of agents, marks of actions, and names for the causes of an epoch's end, for all figures and pages.
 
-An algorithm has a fixed style: a colour, a marker and dashes. The first agent of a picture that uses an algorithm takes
-its style. Further agents with the same algorithm, and agents of users, take the style that their label decides, or the
-next one with a colour that is free. Colours alone tell few lines apart, so each line has a marker and dashes as well.
+An algorithm has a fixed style: a colour, a marker and dashes. In a picture, the first agent that uses an algorithm gets
+this style. Further agents with the same algorithm, and users' agents, get a style that is computed from their label,
+or the next style with an unused colour. Colours alone distinguish few lines, so each line has a marker and dashes too.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CAUSES = {
 
 
 class LineStyle(NamedTuple):
-    """What distinguishes a line; while lines are few, colour, dashes or marker alone suffices."""
+    """The look of a line. A few lines can be told apart by colour, dashes or marker alone."""
 
     colour: str
     dashes: Any
@@ -57,13 +57,13 @@ class LineStyle(NamedTuple):
 
     @property
     def document(self) -> dict[str, Any]:
-        """The style as a page takes it."""
+        """The style as plain data for a page."""
         return {"colour": self.page_colour, "marker": self.marker, "dashes": list(self.dashes[1])}
 
 
 def line_style(number: int) -> LineStyle:
-    """Return the style of this number, counted from 0."""
-    # Dashes and markers shift by one whenever the colours start again, so that no two lines share all.
+    """Return the style with this number, counted from 0."""
+    # Dashes and markers shift by one whenever the colours start again, so that no two lines share all three.
     turn = number // len(COLOURS)
     dashes = DASHES[(number + turn) % len(DASHES)]
     return LineStyle(COLOURS[number % len(COLOURS)], dashes, MARKERS[(number + turn) % len(MARKERS)], number)
@@ -88,7 +88,7 @@ def agent_styles(agents: Iterable[tuple[str, str]]) -> dict[str, LineStyle]:
 
 
 def free_number(first: int, taken: list[int]) -> int:
-    """Return the first number from `first` on whose colour and marker are free, or only the colour, or neither."""
+    """Return the first unused number from `first` on, preferably one with an unused colour, then an unused marker."""
     styles = [line_style(number) for number in taken]
     colours, markers = {style.colour for style in styles}, {style.marker for style in styles}
     candidates = [line_style((first + step) % STYLES) for step in range(STYLES)]
@@ -114,7 +114,7 @@ def action_marks(ssp: SSP) -> list[str]:
 
 
 def cause_name(ended: int) -> str:
-    """Name what ended an epoch: the conditions of its plan that held, or what ended the run if none did."""
+    """Return the name of what ended an epoch: the stop conditions that were met, or otherwise the end of the run."""
     flags = [flag for flag in Ended if ended & flag]
     conditions = [flag for flag in flags if not flag & RUN_OVER]
     return " and ".join(CAUSES[flag] for flag in conditions or flags)

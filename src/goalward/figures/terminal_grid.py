@@ -25,7 +25,7 @@ def has_picture(ssp: SSP) -> bool:
 def layout_of(ssp: SSP) -> GridLayout:
     """Return the layout of a model that can be drawn; raises ShapeError for others."""
     if ssp.layout is None:
-        raise ShapeError("the model has no grid layout and cannot be drawn; give it one when making it (layout=...)")
+        raise ShapeError("the model has no grid layout and cannot be drawn; create it with layout=...")
     if not has_picture(ssp):
         raise ShapeError("the grid has several floors, which one picture cannot show; `goalward watch` shows them")
     return ssp.layout
@@ -34,7 +34,7 @@ def layout_of(ssp: SSP) -> GridLayout:
 def grid_text(ssp: SSP, values: Floats, policy: Int64s, *, width: int = 100) -> str | None:
     """Return a picture with the value and the action of every state in its cell, and its legend.
 
-    The action -1 stands for none. A line has at most `width` characters; None if not even arrows fit.
+    Action -1 means no action. A line has at most `width` characters; None if not even arrows fit.
     """
     layout = layout_of(ssp)
     if layout.columns > width or layout.rows > MOST_ROWS:

@@ -1,4 +1,4 @@
-"""Runs and the paper's bounds: six panels; the mean is a thick line, a few runs are thin lines, many a band."""
+"""Runs and the paper's bounds in six panels: the mean as a thick line, a few runs as thin lines, or many as a band."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def scaled_theorem(theorem: str, bounds: Floats, regrets: Floats) -> tuple[str, 
 
 
 def draw(panel: Axes, points: Int64s, numbers: Floats, colour: str, label: str) -> None:
-    """Draw the curves of all runs and their mean, unless there is none."""
+    """Draw the curves of all runs and their mean; nothing if no value is finite."""
     if not np.isfinite(numbers).any():
         return
     mean, low, high = band_of(numbers, 0.95)

@@ -1,10 +1,10 @@
 """The arena: many worlds of different character, every agent with its default settings; its tables.
 
-It has two stages. All agents play the first; those that pay less than twice the regret of PSRL-SSP there play ten times
-as many episodes, which shows runs that stick. Both are studies in one folder, so either is continued where it stopped.
+The arena has two stages. All agents play the first. Agents with less than twice the regret of PSRL-SSP also play the
+second, with ten times as many episodes, which reveals runs that get stuck. Both are studies that can be resumed.
 
-Its worlds form two groups. Ideas are chosen on the group ``choosing`` only; results are reported on the group
-``reporting``, by which nothing is chosen. Tables show regret relative to one agent.
+The worlds form two groups. Ideas are selected on the group ``choosing`` only. Results are reported on the group
+``reporting``, which never influences a selection. Tables show regret relative to one agent.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from goalward.table import Cell, Column, Columns, Table, save
 REFERENCE = "PSRL-SSP"
 """The agent whose regret is 1."""
 COMPANY = (REFERENCE, "neighbourhoods")
-"""The agents that meet a user's agent in the arena."""
+"""The agents that a user's agent is compared with in the arena."""
 LEFT_OUT = {
     "aggregated-psrl": "it learns in worlds with continuous states",
     "continuous-psrl": "it learns in worlds with continuous states",
@@ -38,7 +38,7 @@ LEFT_OUT = {
 }
 """The registered agents that are not in the arena, and why."""
 LONGER, CONTENDER = 10, 2.0
-"""How many times as many episodes the second stage has, and below which ratio agents take part in it."""
+"""The factor on episodes in the second stage, and the ratio below which agents take part in that stage."""
 MOST_REASONS = 12
 
 
@@ -51,7 +51,7 @@ def arena_study(agents: Sequence[str] = (), *, runs: int | None = None, episodes
         Names of algorithms, or classes in files such as ``my_agent.py:Mine``, relative to the current folder. They are
         compared with `COMPANY` only. By default, the agents of the study take part, and all others that are registered.
     runs, episodes
-        Other numbers than those of the study.
+        Numbers that replace those of the study.
     """
     document = Study.load("arena").spec.model_dump(exclude_unset=True)
     document |= {name: value for name, value in {"runs": runs, "episodes": episodes}.items() if value is not None}
@@ -67,9 +67,9 @@ def arena_study(agents: Sequence[str] = (), *, runs: int | None = None, episodes
 
 
 def without_refused(study: Study) -> tuple[Study, dict[tuple[str, str], str]]:
-    """Leave out the worlds that agents refuse.
+    """Return a study without the worlds that its agents refuse, and the reasons of the agents.
 
-    Returns the rest, and why each was refused, by the labels of the world and the agent.
+    The reasons are indexed by the labels of the world and the agent.
     """
     refused = study.refusals()
     if not refused:
@@ -163,7 +163,7 @@ def two_digits(value: float) -> str:
 
 
 def cell_of(cell: Ratio | None) -> Cell | None:
-    """Return one ratio, or why there is none."""
+    """Return the table cell of a ratio, or of the reason why it is missing."""
     if cell is None:
         return None
     if cell.refusal:
@@ -177,7 +177,7 @@ def notes_on(ratios: Ratios) -> list[str]:
     """Return what a reader must know before trusting a number."""
     notes = []
     if any(cell.cut_off for cell in ratios.cells):
-        notes.append("> runs were cut off by the step limit: they count with what they had paid by then, a lower bound")
+        notes.append("> a lower bound: the step limit cut runs off, and these count with their regret until then")
     if any(cell.sticks for cell in ratios.cells):
         notes.append(
             "! a run sticks: over the last two thirds of its episodes it pays more than 0.02 B* an episode, and more"

@@ -10,13 +10,13 @@ Over worlds
     worst ratio is given too.
 
 Sticking
-    A run that keeps a wrong action pays the same for ever. What counts is the worst run: its regret per episode over
-    the last two thirds of its episodes, in units of B*. It is flagged if it exceeds both `STICKS` and `TIMES` times
-    that of the reference.
+    A run that keeps playing a wrong action has regret in every episode. The measure is the regret per episode of the
+    worst run over the last two thirds of its episodes, in units of B*. An agent is flagged if this exceeds both
+    `STICKS` and `TIMES` times the value of the reference.
 
 Runs that were cut off
-    A run that a step limit ended has paid at least what it had paid by then, and this is what counts. Such a ratio is a
-    lower bound, and so is every mean that it enters.
+    A run that was ended by a step limit counts with its regret until then. So the ratio is a lower bound, and so is
+    every mean that includes this ratio.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class Ratio:
     regret: Interval = NO_INTERVAL  # the mean gap regret with its t-interval
     late: float = math.nan  # the worst run's regret per episode over the last two thirds, divided by B*
     sticks: bool = False  # whether `late` exceeds 0.02 and five times that of the reference
-    cut_off: int = 0  # how many runs were cut off: if any, the ratio is a lower bound; how many
-    failed: int = 0  # failed,
-    missing: int = 0  # or are not there
+    cut_off: int = 0  # how many runs were cut off; if any, the ratio is a lower bound
+    failed: int = 0  # how many runs failed
+    missing: int = 0  # how many runs are missing or damaged
     cpu: float = math.nan  # the ratio of the processor times
     refusal: str = ""  # why the agent does not learn in this world
 
@@ -80,7 +80,7 @@ class Ratios:
     groups: dict[str, list[str]]  # the worlds of each group
     runs: int
     episodes: list[int]
-    caveats: dict[str, str] = field(default_factory=dict)  # what must be known about agents, by their labels
+    caveats: dict[str, str] = field(default_factory=dict)  # the caveats of agents, by their labels
 
     @property
     def agents(self) -> list[str]:
@@ -203,7 +203,7 @@ def over_worlds(agent: str, cells: Sequence[Ratio]) -> Overall:
 
 
 def geometric(values: Sequence[float]) -> float:
-    """Return the geometric mean of the values that are known."""
+    """Return the geometric mean of the positive values; NaN if there is none."""
     known = [value for value in values if value > 0.0]
     return math.exp(float(np.mean(np.log(known)))) if known else math.nan
 

@@ -1,13 +1,13 @@
 """A reproduction of the paper's experiment: its tables and figures, and the published values next to ours.
 
 The published values are those of Figure 1 of the 2023 version of the PSRL-SSP paper (UAI, PMLR 216), regret after
-10,000 episodes, read off by eye to about five percent. A value is met if it differs from the published one by at most a
-quarter of it. A quarter, because the published values are means of ten runs whose spread, instance and rules for ties
-are not given. Values that are further away, but have the published one in their interval, are counted separately: a
-wide interval excludes little.
+10,000 episodes, read off by eye to about five percent. Our value agrees if it differs from the published one by at most
+a quarter. The tolerance is this wide because the published values are means of ten runs, and their spread, instance and
+tie-breaking are not given. If our value is further away, but its interval contains the published one, it is counted
+separately, because a wide interval excludes little.
 
 The instance of RandomMDP is not published either. Ours was chosen because its curves fit, and its optimal policy is
-myopic: the cheapest action in every state. `instances_table` shows drawn instances that are not.
+myopic: the cheapest action in every state. `instances_table` shows drawn instances that are not myopic.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def published_table(summary: Table, regime: str) -> Table | None:
         "docs/results/reproduction.md explains the others, and how the instance of RandomMDP was chosen",
         f"goalward reproduce --regime {other} compares the {other} regime, --instances draws instances of RandomMDP",
     ]
-    title = f"regret beside the published figure, {regime} regime; the figure was read by eye"
+    title = f"our regret and the published one, {regime} regime; published values were read off a figure by eye"
     return Table(rows, None, "published", title, notes)
 
 
@@ -107,7 +107,7 @@ def instances_table(results: Results) -> Table:
     complete = set.intersection(*({*cell.runs[cell.complete].tolist()} for cell in results.cells))
     chosen = [run for run in sorted(complete) if not is_myopic(make_world(specs[run].world, Attachments()))]
     by_agent = {cell.cell.agent.label: cell.values["gap_regret"][np.isin(cell.runs, chosen)] for cell in results.cells}
-    order = AGENTS[::-1]  # that of the published regrets, the lowest first
+    order = AGENTS[::-1]  # the order of the published regrets, the lowest first
     places = np.array([by_agent[agent] for agent in order]).argsort(axis=0).argsort(axis=0)
     rows = [
         {

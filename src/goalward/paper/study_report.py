@@ -1,8 +1,8 @@
 """A study under the paper's theory: what is proved about its agents, and how its runs compare with the bounds.
 
-Stored runs have no sampled models, so some runs of each cell are carried out again, which takes as long as they took.
-They must come out as they are stored, in the same world: otherwise there is no report. Agents that do not plan with
-draws from a posterior have none either; a note gives the reason.
+Stored runs have no sampled models, so some runs of each cell are repeated, which takes as long as the first time. The
+repeated run must equal the stored run; otherwise there is no report. There is no report either for agents that do not
+plan with samples from a posterior; a note gives the reason.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from goalward.theory.trace import check_posterior
 
 NOTES = (
     "lower bound: no algorithm stays below the order of B* sqrt(S A K) in every world with B* >= 1 (Rosenberg et al.)",
-    "exponents are measured; in K the largest of all worlds; an agent that never learns has 1",
+    "exponents are measured, that in K is the largest over all worlds; an agent that never learns has exponent 1",
 )
 
 
@@ -83,7 +83,7 @@ def proved(agent: Learner) -> tuple[str, str]:
 def study_reports(store: Store, results: Results, runs: int) -> tuple[dict[str, list[Report]], list[str]]:
     """Return the reports of the first complete runs of each cell, by name, and why other cells have none."""
     reports: dict[str, list[Report]] = {}
-    refusals: dict[str, list[str]] = {}  # the cells that are refused for the same reason
+    refusals: dict[str, list[str]] = {}  # the names of cells by the reason for having no report
     for cell in counted("carrying out runs again", "cells", results.cells, len(results.cells)):
         specs = results.design.specs(cell.cell)
         complete = [specs[number] for number in cell.runs[cell.complete][:runs].tolist()]
@@ -104,9 +104,9 @@ def study_reports(store: Store, results: Results, runs: int) -> tuple[dict[str, 
 
 
 def stored_report(store: Store, spec: RunSpec) -> Report:
-    """Carry out a stored run again and report on it; raises TheoryError if it comes out differently."""
+    """Carry out a stored run again and report on it; raises TheoryError if the repeated run differs."""
     _, run = rerun(spec, store.attachments, keep_plans=True)
     stored = store.find(spec.key)
     if not isinstance(stored, StoredRun) or not same_episodes(stored, run):
-        raise TheoryError(f"run {spec.key[:8]} came out differently from the stored one: versions or machines differ")
+        raise TheoryError(f"run {spec.key[:8]} differs from the stored one: versions or machines differ")
     return report(run)

@@ -1,9 +1,9 @@
 """`compare`: agents side by side in one world, in one call.
 
-It is a study like any other. Everything that decides its runs is written down as data if possible: goalward's agents
-and their settings, models, ids, and functions and classes at the top of a Python file. Then worker processes make
-the runs, and a folder stores and resumes them. Anything else (a lambda, a function of a notebook, a prior
-that is an object) exists only in this process, which then makes the runs and stores nothing.
+`compare` turns its arguments into a study. If all of them can be written as data, worker processes make the runs, and a
+folder stores and resumes them. This is possible for goalward's agents and their settings, models, ids, and functions
+and classes at the top level of a Python file. Anything else (a lambda, a function of a notebook, a prior that is an
+object) exists only in this process; then this process makes the runs and stores nothing.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def without_none(value: Any) -> Any:
 
 
 def reference_to(thing: Any, only_here: list[str]) -> str:
-    """Return a reference to a function or class: to its file, if it can be found there again."""
+    """Return a reference to a function or class; it names a file if the object can be loaded from there."""
     module = sys.modules.get(getattr(thing, "__module__", ""))
     name, path = getattr(thing, "__qualname__", ""), getattr(module, "__file__", None)
     if path and name.isidentifier() and getattr(module, name, None) is thing:
@@ -132,5 +132,5 @@ def reference_to(thing: Any, only_here: list[str]) -> str:
         except GoalwardError as error:
             only_here.append(str(error))
     else:
-        only_here.append(f"{name or thing!r} is not at the top of a Python file")
+        only_here.append(f"{name or thing!r} is not at the top level of a Python file")
     return hold(thing)

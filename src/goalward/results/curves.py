@@ -1,8 +1,8 @@
-"""What figures and pages draw of a cell: the mean or the median of its runs with a band, and the regime of its agents.
+"""Curves of a cell for figures and pages: the mean or median of its runs with a band, and the regime of its agents.
 
-The band of the mean is its t-interval; that of the median holds the share `level` in the middle of the runs. A run that
+The band of the mean is its t-interval; the band of the median contains the middle share `level` of the runs. A run that
 was cut off has no regret after its end, and the mean of the other runs would be too small. So a curve ends where the
-first run ends. The costs and steps of single episodes scatter, so blocks of episodes are averaged before the runs are.
+first run ends. Costs and steps of single episodes scatter, so they are averaged over blocks of episodes first.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST_BLOCKS = 40
 
 
 def band(cell: CellResults, measure: str, level: float, kind: Band = "mean") -> tuple[Floats, Floats, Floats, Floats]:
-    """Return the points that all runs have reached, and there the mean or median with the ends of its band."""
+    """Return the points that all runs reach, and at these points the mean or median and both ends of its band."""
     curves = cell.curves[measure]
     common = cell.points <= cell.episodes_done.min(initial=0 if not len(curves) else cell.points[-1])
     points, runs = cell.points[common].astype(np.float64), curves[:, common]
@@ -47,8 +47,8 @@ def band_of(runs: Floats, level: float, kind: Band = "mean") -> tuple[Floats, Fl
 
 
 def regime_of(results: Results) -> str:
-    """Say whether confidence widths are those of the theory or tuned; empty if no agent of the study has any."""
-    # An agent of a user's own may call something else its scale.
+    """Return whether confidence widths are those of the theory or tuned; empty if no agent has confidence widths."""
+    # A user's agent may use the name "scale" for something else.
     known = [cell.cell.agent for cell in results.cells if not cell.cell.agent.code and ":" not in cell.cell.agent.agent]
     settings = [agent.identity.get("settings", {}) for agent in known]
     scales = {setting["scale"] for setting in settings if "scale" in setting}
@@ -60,7 +60,7 @@ def regime_of(results: Results) -> str:
 
 
 def band_text(results: Results, level: float, kind: Band = "mean") -> str:
-    """Say what the curves and their bands are; a study that is not complete has fewer runs of some cells."""
+    """Return a description of the curves and bands; in an incomplete study, the number of runs varies by cell."""
     counts = sorted({len(cell.runs) for cell in results.cells}) or [0]
     count = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
     runs = f"{kind} of {count} run{'s' * (counts[-1] != 1)}"

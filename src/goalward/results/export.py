@@ -1,7 +1,7 @@
 """The runs of a results folder as one table, one row for each run, and the visits of their state-action pairs.
 
 `COLUMNS` declares each column with its type. A swept setting is a column too, such as ``world.rows`` or
-``agent.prior.concentration``. The numbers of a run that was cut off are what it had paid by then.
+``agent.prior.concentration``. The numbers of a run that was cut off cover the part before its end.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from goalward.table import Column, Columns, Table
 class ListedRun(NamedTuple):
     """One run of a study, and what the folder stores of it.
 
-    `document` is the document of its file, `values` are its measures, and `stored` tells how the study was run.
+    `document` is the document of the run file, `values` has the measures, and `stored` says how the study was run.
     """
 
     design: Design
@@ -89,14 +89,17 @@ COLUMNS: dict[str, tuple[str, Callable[[ListedRun], Any]]] = {
     "key": ("string", lambda run: run.spec.key),
     "file": ("string", lambda run: f"runs/{run.spec.key[:2]}/{run.spec.key}.parquet"),  # below the results folder
 }
+NAMES = ("study", "world", "agent", "run", "key", "state", "action", "state_name", "action_name", "visits")
+VISITS = {name: "int64" if name in ("run", "state", "action", "visits") else "string" for name in NAMES}
 TYPES = {name: kind for name, (kind, _) in COLUMNS.items()}
-"""The types of the columns in Parquet files, where a column may have no value at all."""
+"""The types of the columns in Parquet files, because a column without values shows no type."""
 
 
-def export_table(store: Store, study: str | None = None, absent: bool = False) -> Table:
+def export_table(store: Store, study: str | None = None, absent: bool = False, rows_in: Any = list) -> Table:
     """Return the stored runs of a study, or of all studies of a folder.
 
-    With `absent`, runs that are missing, failed or damaged have a row too.
+    With `absent`, runs that are missing, failed or damaged have a row too. With ``rows_in=iter``, each run is read when
+    its row is written, which is possible once.
     """
     swept: dict[str, str] = {}
     for design in store.chosen(study):
@@ -104,14 +107,15 @@ def export_table(store: Store, study: str | None = None, absent: bool = False) -
             for name, value in swept_settings(cell).items():
                 kind = "double" if type(value) in (int, float) else "string"
                 swept[name] = kind if swept.get(name, kind) == kind else "string"
-    rows = []
-    for run in list_runs(store, study):
-        if absent or run.document:
-            settings = swept_settings(run.cell)
-            rows.append({name: value(run) for name, (_, value) in COLUMNS.items()})
-            for name, kind in swept.items():
-                value = settings.get(name)
-                rows[-1][name] = value if value is None or kind == "double" or type(value) is str else canonical(value)
+
+    def row_of(run: ListedRun) -> dict[str, Any]:
+        row, settings = {name: value(run) for name, (_, value) in COLUMNS.items()}, swept_settings(run.cell)
+        for name, kind in swept.items():
+            value = settings.get(name)
+            row[name] = value if value is None or kind == "double" or type(value) is str else canonical(value)
+        return row
+
+    rows = rows_in(row_of(run) for run in list_runs(store, study) if absent or run.document)
     shown: Columns = [
         Column("key", write=lambda key: str(key[:12])),  # enough to tell the runs of any folder apart
         "study", "world", "agent", "episodes", "run", "state",
@@ -120,34 +124,37 @@ def export_table(store: Store, study: str | None = None, absent: bool = False) -
     return Table(rows, shown, "runs", types=TYPES | swept)
 
 
-def visits_table(store: Store, study: str | None = None) -> Table:
+def visits_table(store: Store, study: str | None = None, rows_in: Any = list) -> Table:
     """Return how often each state-action pair was visited in each stored run; pairs without a visit are left out.
 
     Files do not hold visits, so the runs are carried out again, which executes the user's files that they need. Worlds
     without a model are left out.
     """
-    rows: list[dict[str, Any]] = []
-    runs = [run for run in list_runs(store, study) if run.document]
-    for listed_run in counted("carrying out runs again", "runs", runs, len(runs)):
-        world, run = rerun(listed_run.spec, store.attachments)
-        if isinstance(world, SSP):
-            pairs = run.trajectory.states * world.actions + run.trajectory.actions
-            same = {name: COLUMNS[name][1](listed_run) for name in ("study", "world", "agent", "run", "key")}
-            for pair, visits in zip(*(part.tolist() for part in np.unique(pairs, return_counts=True)), strict=True):
-                state, action = divmod(pair, world.actions)
-                names = {"state_name": world.state_name(state), "action_name": world.action_name(action)}
-                rows.append(same | {"state": state, "action": action, **names, "visits": visits})
-    return Table(rows, name="visits")
+
+    def rows() -> Iterator[dict[str, Any]]:
+        total = sum(bool(run.document) for run in list_runs(store, study))
+        runs = (run for run in list_runs(store, study) if run.document)
+        for listed_run in counted("carrying out runs again", "runs", runs, total):
+            world, run = rerun(listed_run.spec, store.attachments)
+            if isinstance(world, SSP):
+                pairs = run.trajectory.states * world.actions + run.trajectory.actions
+                same = {name: COLUMNS[name][1](listed_run) for name in ("study", "world", "agent", "run", "key")}
+                for pair, visits in zip(*(part.tolist() for part in np.unique(pairs, return_counts=True)), strict=True):
+                    state, action = divmod(pair, world.actions)
+                    names = {"state_name": world.state_name(state), "action_name": world.action_name(action)}
+                    yield same | {"state": state, "action": action, **names, "visits": visits}
+
+    return Table(rows_in(rows()), name="visits", types=VISITS)
 
 
 def swept_settings(cell: Cell) -> dict[str, Any]:
-    """Return the settings of a sweep that led to a cell, by the names of their columns."""
+    """Return the swept settings of a cell, by the names of their columns."""
     world = {f"world.{name}": value for name, value in cell.world.swept.items()}
     return world | {f"agent.{name}": value for name, value in cell.agent.swept.items()}
 
 
 def list_runs(store: Store, study: str | None = None) -> Iterator[ListedRun]:
-    """Return every run of a study, or of all studies of a folder, each file checked."""
+    """Return every run of a study, or of all studies of a folder; each run file is checked."""
     for design in store.chosen(study):
         stored = store.stored(design.reference)
         for cell in design.cells:

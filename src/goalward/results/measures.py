@@ -57,19 +57,19 @@ class Measure:
     statistics: tuple[Statistic, ...] = ()
     curve: str = ""
     label: str = ""
-    """What figures call the curve."""
+    """The label of the curve in figures."""
     kind: str = "double"
     """The type in Parquet files."""
 
 
 def final(column: str) -> Callable[[StoredRun], float]:
-    """Return the measure that is the last value of a column, also if the run was cut off."""
+    """Return a function that gives the last value of a column, also for runs that were cut off."""
 
     def of(run: StoredRun) -> float:
         value = run.outcome.get(f"final_{column}")
         if isinstance(value, float):
             return value
-        values = run.column(column)  # it is not finite, which the document does not tell
+        values = run.column(column)  # not finite, so the document has None
         return float(values[-1]) if len(values) else math.nan
 
     return of
@@ -138,10 +138,10 @@ MEASURES = (
 )
 LABELS = {measure.curve: measure.label for measure in MEASURES if measure.curve}
 CURVES = tuple(LABELS)
-"""What can be drawn along the episodes: both regrets so far, and the cost and the steps of each episode."""
+"""The curves along the episodes: both regrets so far, and the cost and the steps of each episode."""
 REGRETS = ("regret", "gap_regret")
 COMPARED = (*REGRETS, "cost")
-"""What agents are compared by: without a true model, by their cost."""
+"""The measures for comparing agents; without a true model, only the cost is known."""
 
 
 def values_of(run: StoredRun) -> dict[str, float]:
@@ -150,7 +150,7 @@ def values_of(run: StoredRun) -> dict[str, float]:
 
 
 def checked_measure(measure: str, known: tuple[str, ...] = COMPARED) -> str:
-    """Return the name of a measure; raise SettingError if there is none of this name."""
+    """Return the name of a measure; raise SettingError if it is not one of `known`."""
     if measure not in known:
         raise SettingError(f"measure is {measure!r}; it must be one of {', '.join(known)}")
     return measure

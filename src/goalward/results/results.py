@@ -1,6 +1,6 @@
 """The results of a study, cell by cell, as arrays.
 
-Curves are read at some hundreds of points, half of them evenly spread on a linear scale and half on a logarithmic one,
+Curves are read at several hundred points, half of them evenly spaced on a linear scale and half on a logarithmic one,
 so that many thousand runs fit into memory. A run that was cut off has no regret after its last finished episode: its
 curve is NaN there, and means over all episodes leave it out (`CellResults.complete`).
 """
@@ -46,16 +46,16 @@ class CellResults:
     truncated, episodes_done
         Whether a run was cut off, and how many episodes it finished.
     values
-        The value of each run, for each of `MEASURES`; the regret of a run that was cut off is what it had paid by then.
+        The value of each run, for each of `MEASURES`; a run that was cut off has its regret until then.
     points
         The episodes at which the curves are given.
     curves
-        The curves ``[run, point]``, for each of `CURVES` that was read: the regrets, and the steps of single episodes.
-        Where V* is not known, the regrets are NaN.
+        The curves ``[run, point]``, for each of `CURVES` that was read: the regrets, and cost and steps of episodes.
+        If V* is not known, the regrets are NaN.
     ended_by
-        How many epochs ended by each cause, over all runs.
+        How many epochs each cause has ended, over all runs.
     missing, failed, damaged
-        The numbers of the other runs.
+        Which runs are in these states, counted from 0.
     caveat
         The caveat that every table and figure must show; empty if there is none.
     """
@@ -81,7 +81,7 @@ class CellResults:
 
     @property
     def has_model(self) -> bool:
-        """Whether regret is known: not all of it is NaN."""
+        """Whether the regret of any run is known, so that it is not NaN."""
         return not len(self.runs) or not bool(np.isnan(self.values["gap_regret"]).all())
 
     @property
@@ -179,7 +179,7 @@ def run_rows(results: CellResults) -> Iterator[dict[str, Any]]:
 
 
 def named(results: Results, agent: str) -> str:
-    """Return the label of an agent of the study; raise UnknownNameError if it has none of this name."""
+    """Return the label of an agent; raise UnknownNameError if the study has no agent with this label."""
     known = results.agents()
     if agent not in known:
         raise UnknownNameError(f"agent in {results.design.name}", agent, known)
@@ -203,18 +203,18 @@ def run(
 ) -> Results:
     """Run a study and return its results; runs that are already stored are not repeated.
 
-    A notebook shows the progress. In a script, call it below ``if __name__ == "__main__":``, because worker processes
+    Notebooks show the progress. In a script, call `run` below ``if __name__ == "__main__":``, because worker processes
     import the script.
 
     Parameters
     ----------
     study
-        A `Study`, or what makes one: the name of a TOML file, the name of a shipped study, or a dict.
+        A `Study`, the path of a TOML file, the name of a shipped study, or a dict with the keys of such a file.
     folder
         The results folder; ``results/NAME`` if not given, as on the command line.
     workers
-        How many processes; 1 means this one alone. All cores, if not given. Or a `concurrent.futures.Executor`, which
-        stays open.
+        The number of processes: by default one for each core; 1 uses only this process. Or a
+        `concurrent.futures.Executor`, which stays open.
     dask
         The address of a Dask scheduler, instead of processes on this machine.
     shard
@@ -222,12 +222,12 @@ def run(
     only
         Which cells to run: ``["agent=psrl", "world=grid*"]``.
     time_limit, memory_limit
-        The seconds and the megabytes of memory that a run may take; one that takes more has failed. A process with
-        Python and goalward takes 250 MB. They are no part of the key, so they change no result.
+        The seconds and the megabytes of memory that a run may take; a run that takes more fails. A process with
+        Python and goalward takes 250 MB. The limits are not part of the key of a run and change no result.
     retries, retry_failed
-        How often a run that fails is tried again, and whether runs that failed before are tried again.
+        How often to retry a run that fails, and whether to retry runs that failed earlier.
     tags
-        Texts that are kept with the study; exports show them.
+        Labels that are stored with the study and shown in exports.
     watch
         Called with the progress whenever runs have ended.
     """
@@ -243,10 +243,10 @@ def run(
 
 
 def open_results(folder: str | Path, study: str | None = None) -> Results:
-    """Read the results of a study from a folder; without a name, of its only study.
+    """Return the results of a study in a folder; a folder with only one study needs no name.
 
-    A study that was run with several designs, for example with different numbers of runs, is read as it was run last;
-    ``NAME/DIGEST`` names another design, which is stored in ``studies/NAME/DIGEST.toml``.
+    If a study was run with several designs, for example different numbers of runs, the last design is read;
+    ``NAME/DIGEST`` selects another design, which is stored in ``studies/NAME/DIGEST.toml``.
     """
     store = Store.open(folder)
     return load_results(store, store.design(study))
@@ -309,7 +309,7 @@ def curve_points(episodes: int) -> Int64s:
 
 
 def at_points(points: Int64s, episodes: Int64s | None, column: Floats, done: int) -> Floats:
-    """Return a curve at the points; NaN after the last finished episode. Without `episodes`, all are recorded."""
+    """Return a curve at the points; NaN after the last finished episode. `episodes` is None if all are recorded."""
     if episodes is None and done == len(column) == points[-1]:
         return column[points - 1]
     known = np.arange(1, len(column) + 1) if episodes is None else episodes

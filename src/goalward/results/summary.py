@@ -97,8 +97,8 @@ def summary_table(results: Results, level: float = 0.95, interval: str = "t", re
 def reference_in(results: Results, cell: CellResults) -> float:
     """Return `goalward.theory.RegretLimit.reference` for the world of a cell.
 
-    NaN where there is no limit or it is 0, where each run has a world of its own, and where a user's code makes the
-    world: reading results executes nothing.
+    NaN if there is no limit or the limit is 0, if each run has its own world, and if a user's code makes the world,
+    because reading results executes no code.
     """
     from goalward.theory.limit import regret_limit
 
@@ -173,19 +173,19 @@ def notes_on(rows: list[dict[str, Any]]) -> list[str]:
         notes += [f"{where}: {row[state]} of {planned} runs {words}" for state, words in ABSENT.items() if row[state]]
         if row["goals"] < 1.0:
             lost = f"{100 * (1.0 - row['goals']):.3g} % of the episodes did not reach the goal"
-            notes.append(f"{where}: {lost}; their costs count as far as they went")
+            notes.append(f"{where}: {lost}; their costs until then are included")
         if row["caveat"]:
             caveats[agent] = row["caveat"]
     notes = shortened(notes) + [f"{agent}: {caveat}" for agent, caveat in caveats.items()]
     few = min((row["complete"] for row in rows), default=FEW_RUNS)
     if few < FEW_RUNS:
-        notes.append(f"some means are of {few} run{'s' * (few != 1)}: too few for an interval to say much")
+        notes.append(f"some means are over {few} run{'s' * (few != 1)}: too few for a useful interval")
     return notes
 
 
 def shortened(notes: list[str]) -> list[str]:
     rest = len(notes) - MOST_NOTES
-    return notes if rest <= 0 else [*notes[:MOST_NOTES], f"and {rest} more of the kind; goalward status lists all"]
+    return notes if rest <= 0 else [*notes[:MOST_NOTES], f"and {rest} more notes like these; goalward status lists all"]
 
 
 @dataclass(frozen=True)
@@ -214,7 +214,7 @@ def sweep_rows(results: Results, level: float) -> list[SweepRow]:
     for (world, agent, setting), cells in groups.items():
         values = np.array([float(cell.cell.world.swept[setting]) for cell in cells])
         finals = [completed(cell, "gap_regret") for cell in cells]
-        # Runs that are complete at every setting that has any.
+        # The runs that are complete at every setting that has complete runs.
         begun = [index for index, regrets in enumerate(finals) if regrets]
         shared = [run for run in range(results.design.runs) if all(run in finals[index] for index in begun)]
         numbers = np.array([[finals[index].get(run, np.nan) for index in begun] for run in shared])
@@ -246,7 +246,7 @@ def compare(
 
 
 def completed(cell: CellResults, measure: str) -> dict[int, float]:
-    """Return the final regret of each complete run, by its number."""
+    """Return the final value of a measure in each complete run, by the number of the run."""
     return dict(zip(cell.runs[cell.complete].tolist(), cell.finals[measure][cell.complete].tolist(), strict=True))
 
 
@@ -294,15 +294,15 @@ def comparison_table(
 def notes_on_pairs(comparisons: Mapping[str, Comparison], interval: str) -> list[str]:
     """Return what a reader must know before trusting a comparison."""
     notes = [
-        f"{world}: {pairs.left_out} of {pairs.pairs + pairs.left_out} runs left out: not both agents completed them;"
-        " goalward status says why, and if runs were cut off the difference is of the easier ones"
+        f"{world}: {pairs.left_out} of {pairs.pairs + pairs.left_out} runs left out, because an agent did not complete"
+        " them; goalward status says why. If runs were cut off, the difference covers only the easier ones"
         for world, pairs in comparisons.items()
         if pairs.left_out
     ]
     notes = shortened(notes)
     few = min((comparison.pairs for comparison in comparisons.values()), default=FEW_RUNS)
     if few < FEW_RUNS:
-        notes.append(f"some comparisons are of {few} pair{'s' * (few != 1)}: too few for an interval to say much")
+        notes.append(f"some comparisons are over {few} pair{'s' * (few != 1)}: too few for a useful interval")
     skewed = ", ".join(world for world, pairs in comparisons.items() if pairs.skewed and interval == "t")
     if skewed:
         notes.append(f"skewed differences, whose t-intervals are too short: {skewed}; see --interval median")

@@ -81,7 +81,7 @@ class Design:
     def spec(self, cell: Cell, run: int) -> RunSpec:
         """Return run number `run` of a cell, counted from 0."""
         if not 0 <= run < self.runs:
-            raise SettingError(f"run is {run}; the study has the runs 0 to {self.runs - 1}")
+            raise SettingError(f"run is {run}; it must be from 0 to {self.runs - 1} in this study")
         world, seed = self.world(cell, run), self.run_seed(cell, run)
         return RunSpec(world, cell.agent.identity, cell.episodes, self.max_steps, seed, self.results)
 

@@ -101,8 +101,8 @@ class WorldSpec(Section):
     sweep: Sweep = {}
     """Settings with several values: one world for each combination."""
     draw: str | None = None
-    """Draw a world for each run. With the name of a seed setting, this seed is drawn. With "prior", the transitions
-    are drawn from a prior, and the states, actions, costs and start are those of the world."""
+    """Draw a new world for each run. The name of a seed setting draws this seed; "prior" draws the transitions from a
+    prior and keeps the states, actions, costs and start of the world."""
     prior: Plain = None
     """With ``draw = "prior"``: the prior, as in the settings of an agent; by default each agent's own prior."""
     group: str = ""

@@ -167,7 +167,7 @@ class Study:
             return attached, {}
         if is_file(name):
             if "text" in settings:
-                raise SettingError(f"the map comes from {name}; leave out the setting text")
+                raise SettingError(f"the map comes from {name}; leave out the setting 'text'")
             name, settings = "grid-map", {"text": read_map(folder / name)} | settings
         world, complete = complete_world(name, settings)
         return world, {setting: value for setting, value in complete.items() if setting != entry.draw}

@@ -45,7 +45,7 @@ class TestRivals:
     def test_one_rival_decides(self, bernstein: list[float], verdict: Verdict) -> None:
         beats, _ = experiments.rivals(comparison(Bernstein=bernstein))
         assert beats.verdict is verdict
-        assert "GridWorld: 10; the nearest, Bernstein-SSP" in beats.figure
+        assert "GridWorld: 10; Bernstein-SSP is nearest" in beats.figure
 
     def test_the_gap_is_larger_on_gridworld(self) -> None:
         assert list(experiments.rivals(comparison()))[1].verdict is HOLDS
@@ -66,7 +66,7 @@ class TestRivals:
             nearest = min(gaps, key=lambda rival: float(gaps[rival].mean()))
             low, high = t_interval(gaps[nearest], level)
             shown = f"{number(gaps[nearest].mean())} [{number(low)}, {number(high)}]"
-            assert f"{world}: {number(ours.mean())}; the nearest, {nearest}, {shown} more" in beats.figure
+            assert f"{world}: {number(ours.mean())}; {nearest} is nearest: {shown} more" in beats.figure
             lows += [t_interval(each, level)[0] for each in gaps.values()]
         assert min(lows) < 0.0
         assert beats.verdict is OPEN
@@ -117,7 +117,7 @@ class TestWithheld:
     def test_agents_that_must_be_told_are_named(self, tmp_path: Path) -> None:
         (found,) = experiments.withheld(SmallSource(tmp_path, 1, 30))
         assert found.verdict is HOLDS
-        assert found.figure.startswith("must be told: psrl nothing")
+        assert found.figure.startswith("agents must know: psrl nothing")
         assert "ulcvi B_star and T_star" in found.figure
 
 

@@ -1,6 +1,6 @@
 """Tests of the paper's claims, by name, and the function that runs them.
 
-A test makes the runs that it needs and yields a finding for each claim; claims that need the same runs share a test.
+A test makes the runs that it needs and yields a finding for each claim; claims that need the same runs share one test.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The claims of the paper, and how a verdict on one follows from measurements.
+"""The claims of the paper, and the rules that turn measurements into verdicts.
 
-A verdict follows from the interval, not from the estimate alone. A claim holds if the whole interval is on its side, it
-does not hold if the whole interval is on the other side, and otherwise it is not decided. An upper bound that may be
-reached, such as that on an exponent, holds unless the whole interval lies above it (`at_most`).
+A verdict follows from the interval, not from the estimate alone. A claim holds if the whole interval is on its side. It
+does not hold if the whole interval is on the other side. Otherwise it is not decided. An upper bound that may be
+reached, such as the bound on an exponent, holds unless the whole interval lies above it (`at_most`).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Verdict(Enum):
 
 
 class Finding(NamedTuple):
-    """What was run to test a claim, what was measured, what follows from it, and what else a reader must know."""
+    """The test of a claim: what was run, what was measured, the verdict, and a note for the reader."""
 
     key: str
     ran: str
@@ -89,7 +89,7 @@ def certain(true: bool) -> Verdict:
 
 
 def all_of(*verdicts: Verdict) -> Verdict:
-    """Return the verdict on several claims together: the worst of theirs."""
+    """Return the verdict on several claims together: the worst of their verdicts."""
     return next((worst for worst in (Verdict.FAILS, Verdict.OPEN) if worst in verdicts), Verdict.HOLDS)
 
 

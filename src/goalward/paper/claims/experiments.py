@@ -1,7 +1,7 @@
 """The claims of the paper's experiments, tested on stored runs.
 
-Regret is the sum of the optimality gaps along the path. It has the expectation of the realised regret and far less
-variance. Agents are compared run by run, with the same random numbers. Where a claim compares PSRL-SSP with several
+Regret is the sum of the optimality gaps along the path. Its expectation is that of the realised regret, and it varies
+far less. Agents are compared run by run, with the same random numbers. Where a claim compares PSRL-SSP with several
 rivals or priors, the intervals are widened (Bonferroni), so that all of them hold together with probability 0.95. The
 two intervals of ULCVI, one for each world, are not widened.
 """
@@ -56,7 +56,7 @@ def rivals(source: RunSource) -> Iterator[Finding]:
         nearest = min(compared, key=lambda rival: compared[rival].difference.value)
         gap, mean = compared[nearest].difference, float(ours.mean())
         parts.append(
-            f"{world}: {number(mean)}; the nearest, {nearest}, {with_range(gap)} more, {1 + gap.value / mean:.0f} times"
+            f"{world}: {number(mean)}; {nearest} is nearest: {with_range(gap)} more, {1 + gap.value / mean:.0f} times"
         )
     yield Finding("rivals", ran, "; ".join(parts), all_of(*verdicts))
     grid, random = excess["GridWorld"], excess["RandomMDP"]
@@ -112,7 +112,7 @@ def tuned(source: RunSource) -> Iterator[Finding]:
         times = f"{ours.mean() / theirs[best].mean():.1f} times {best}, the best"
         parts.append(f"{world}: {OURS} {with_range(mean_interval(ours))}, {times}; {listed}")
     ran = f"{OURS} as it is, rivals with tuned scales; {BOTH}; {runs} runs, K={episodes:,}"
-    note = f"read as: at most {QUALITY:g} times the regret of each; the scales were tuned with other seeds"
+    note = f"taken to mean: at most {QUALITY:g} times the regret of each rival; the scales were tuned with other seeds"
     yield Finding("tuned", ran, "; ".join(parts), all_of(*verdicts), note)
 
 
@@ -121,7 +121,7 @@ def withheld(source: RunSource) -> Iterator[Finding]:
     needs = {name: agents.find(name).needs for name in ("psrl", "uc-ssp", "bernstein-ssp", "ulcvi", "eb-ssp")}
     known = ", ".join(f"{name} {' and '.join(needs[name]) or 'nothing'}" for name in needs)
     ran = "nothing: the agents declare what they must know about the true world"
-    yield Finding("withheld", ran, f"must be told: {known}", certain(not needs["psrl"]))
+    yield Finding("withheld", ran, f"agents must know: {known}", certain(not needs["psrl"]))
 
 
 def priors(source: RunSource) -> Iterator[Finding]:
@@ -142,6 +142,6 @@ def resampling(source: RunSource) -> Iterator[Finding]:
     results = source.results("claims-resampling", runs=runs, episodes=100)
     stuck = [cell_of(results, world, agent).truncated for agent in (OURS, "at episode starts")]
     ours, theirs = (share(int(cut.sum()), len(cut)) for cut in stuck)
-    figure = f"stuck for good: {with_range(theirs)} of the runs at episode starts, {with_range(ours)} of {OURS}'s"
+    figure = f"stuck for good: {with_range(theirs)} of the runs at episode starts, {with_range(ours)} of {OURS}"
     ran = f"{world}; {runs} runs of 100 episodes, cut off after 1,000,000 steps"
     yield Finding("resampling", ran, figure, all_of(above(theirs, 1e-9), certain(ours.value == 0.0)))

@@ -41,7 +41,7 @@ def examine(name: str | None, episodes: int, seed: int) -> dict[str, float]:
     """Record a run of PSRL-SSP, in one of the paper's worlds or in one drawn from the prior, and measure it.
 
     `R3`, `L`, `N`, `M`, `rates` and `variance` are divided by their bounds. `loose_variance` is the variance if pairs
-    are known after `LOOSE_VISITS` visits.
+    count as known after `LOOSE_VISITS` visits.
     """
     if name is None:
         prior = PRIOR
@@ -88,13 +88,13 @@ def lemmas(source: RunSource) -> Iterator[Finding]:
 
 
 def on_every_run(runs: Measured, ran: str) -> Iterator[Finding]:
-    """Test the lemmas that every single run must fulfil."""
+    """Test the lemmas that hold for every single run."""
     worst = runs["error"].max()
     yield Finding("decomposition", ran, f"largest relative error {worst:.1e}", certain(worst < 1e-6))
     worst = (runs["R1"] / runs["BL"]).max()
     yield Finding("first-term", ran, f"largest R1 / (B L) is {worst:.3g}", certain(worst <= 1.0))
     figure = (
-        f"largest L / bound is {runs['L'].max():.3g}, macro-epochs {runs['N'].max():.3g} of theirs;"
+        f"largest L / bound is {runs['L'].max():.3g}, macro-epochs at most {runs['N'].max():.3g} of their bound;"
         " all invariants checked"
     )
     note = "with log to base 2; with the natural logarithm the lemma is false, see goalward.theory.epochs"
@@ -107,7 +107,7 @@ def on_every_run(runs: Measured, ran: str) -> Iterator[Finding]:
         " visits"
     )
     known, visits = int(runs["known_pairs"].max()), float(runs["known_after"].min())
-    note = f"with the proof's constants a pair needs {number(visits)} visits or more to be known; {known} ever are"
+    note = f"with the proof's constants a pair needs {number(visits)} visits or more to be known; {known} reach this"
     yield Finding("intervals", ran, figure, all_of(fit, at_most(strict, 1.0), at_most(loose, 1.0)), note)
 
 
@@ -158,5 +158,5 @@ def posterior(source: RunSource) -> Iterator[Finding]:
     interval = Interval(value, value - half, value + half, tests[0].worlds)
     ran = f"{len(pairs)} worlds drawn from the prior, epoch {epoch} of each; exact tests of {len(tests)} quantities"
     figure = f"mean V(s_init; theta_l) - V(s_init; theta_*) {with_range(interval)}; p = {p:.2g} for all tests together"
-    note = "rejected at p < 0.01, which a true property is with probability below 0.01"
+    note = "rejected at p < 0.01; a true property is rejected with a probability below 0.01"
     yield Finding("posterior", ran, figure, certain(p >= 0.01), note)

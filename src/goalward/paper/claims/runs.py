@@ -41,7 +41,7 @@ class RunSource:
 
     def results(self, name: str, *, runs: int, episodes: int) -> Results:
         """Carry out a shipped study with this many runs and episodes, and return its results."""
-        # It gets a name of its own, because the folder may hold the study in its original size.
+        # The study gets a new name, because the folder may hold the study in its original size.
         written = Study.load(name)
         study = written.replace(name=f"claims-{written.spec.name}-{episodes}", runs=runs, episodes=episodes)
         with phase(f"making the runs of {study.spec.name}", unit="runs") as making:
@@ -65,7 +65,7 @@ class RunSource:
                 making.advance(done)
         answers = [future.result()[0] for future in futures]
         for index, answer in enumerate(answers):
-            if isinstance(answer, RunResult):  # a process died; once more
+            if isinstance(answer, RunResult):  # a process died; try once more
                 (answers[index],) = self.workers.submit(batches[index]).result()
                 if isinstance(answers[index], RunResult):
                     raise TheoryError(f"there is no verdict: {answer.error}")

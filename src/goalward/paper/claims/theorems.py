@@ -9,8 +9,8 @@ as their interval. For all other exponents the whole interval must lie below the
 In K, the exponent of the regret is compared with 1/2. In S, A and B, both terms of the bound matter at every K that can
 be run; so the regret is divided by the bound, and the exponent of the ratio is compared with 0. In the theorem, B
 bounds the values of all worlds of a prior: here it is the largest value that was drawn, over all S or A of the sweep.
-Where a theorem is about Bayesian regret, the worlds are drawn from the agent's prior. B is varied by the number of
-states that can reach the goal in one step, which does not change S and A.
+Where a theorem is about Bayesian regret, the worlds are drawn from the agent's prior. To vary B without changing S and
+A, the number of states that can reach the goal in one step is varied.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def tsde(results: Results, ran: str) -> Finding:
         mean = number(float(ours.finals["gap_regret"].mean()))
         exponents = f"exponents {exponent(theirs).value:.2f} and {exponent(ours).value:.2f}"
         parts.append(f"{world}: {with_range(final.difference)} more than {mean}; {exponents}")
-    figure = f"regret of TSDE's epochs over PSRL-SSP's: {'; '.join(parts)}"
+    figure = f"regret with TSDE's epochs minus regret of PSRL-SSP: {'; '.join(parts)}"
     note = "the paper's argument compares upper bounds, K^(2/3) and sqrt(K); neither is reached here"
     return Finding("tsde", f"both agents; {ran}", figure, all_of(*verdicts), note)
 
@@ -126,7 +126,7 @@ def theorem_1_claims(source: RunSource) -> Iterator[Finding]:
         f" its constant: {ratios.min():.1e} to {ratios.max():.1e}"
     )
     verdict = all_of(*(at_most(slope, 0.5) for slope in growth))
-    note = "asked of the exponent: at most 1/2 plus half its interval"
+    note = "the claim holds if the exponent is at most 1/2 plus half its interval"
     yield Finding("theorem-1-K", f"{ran}; S in 4..32 with A=2, A in 2..16 with S=8; {size}", figure, verdict, note)
     yield sizes(sweeps, f"{ran}; four values of each; {size}")
 
