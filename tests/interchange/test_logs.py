@@ -162,7 +162,7 @@ def test_logs_that_are_wrong(path: Path, line: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "no state is called goal; name it with goal="),
+        ({}, "no state is called goal; pass goal="),
         ({"goal": "wrok"}, "no state is called 'wrok'; did you mean 'work'"),
         ({"goal": "work", "start": "hime"}, "no state with a logged action is called 'hime'; did you mean 'home'"),
         ({"goal": "work", "support": "seen"}, "support is 'seen'; it must be 'all' or 'logged'"),

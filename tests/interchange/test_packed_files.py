@@ -124,7 +124,7 @@ def test_no_more_than_the_limit_is_read(tmp_path: Path, pack: type[bytes]) -> No
     path = tmp_path / "file"
     path.write_bytes(pack(bytes(3 << 20)))
     assert len(read_packed(path).getvalue()) == 3 << 20
-    with pytest.raises(FileError, match="holds more than 1,000 bytes"):
+    with pytest.raises(FileError, match="has more than 1,000 bytes"):
         list(pieces(path, 1000))
 
 

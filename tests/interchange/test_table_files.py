@@ -156,7 +156,7 @@ def test_names_survive_and_stay_different(path: Path) -> None:
         (HEADER, "the table has no rows"),
         (
             "state,action\nA,go\n",
-            "the table has no column 'next_state'; it has state, action, needs state, action, next_state",
+            "the table has no column 'next_state'; it has state, action, but needs state, action, next_state",
         ),
         ("state,action,next_state,prob,cost\nA,go,B,1,1\n", "no column 'probability'; rename 'prob'|it has"),
         ("state,action,next,probability,cost\nA,go,B,1,1\n", "no column 'next_state'"),
@@ -196,7 +196,7 @@ def test_tables_that_are_wrong(path: Path, text: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, r"no state is called goal; name it with goal=... \(states without transitions of their own: 'B'\)"),
+        ({}, r"no state is called goal; pass goal=... \(states without outgoing transitions: 'B'\)"),
         ({"goal": "b"}, "no state is called 'b'; there are: A, B, C, D|did you mean 'B'"),
         ({"goal": ["B", "E"]}, "no state is called 'E'"),
         ({"goal": "B", "start": "AA"}, "'AA'; it must be a non-goal state of the table: 'A', 'C', 'D'"),

@@ -194,20 +194,20 @@ SYSTEM = "transition-system"
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
-        ("format-version", 2, "version 2 of UMB; version 1 is read"),
+        ("format-version", 2, "version 2 of UMB; goalward reads version 1"),
         ("format-version", ..., "'format-version' is None; it must be an integer"),
         ("format-version", True, "'format-version' is True"),
         (SYSTEM, [], r"'transition-system' is \[\]; it must be an object"),
         (
             f"{SYSTEM}/time",
             "stochastic",
-            "'stochastic' time; only models with discrete time are read: export the embedd",
+            "'stochastic' time; goalward reads discrete time only: export the embedd",
         ),
-        (f"{SYSTEM}/#players", 2, "a game of 2 players; only models with one player are read"),
+        (f"{SYSTEM}/#players", 2, "a game of 2 players; goalward reads models with one player only"),
         (
             f"{SYSTEM}/#observations",
             3,
-            "has observations; only fully observable models are read: export the underlying",
+            "has observations; goalward reads fully observable models only: export the underlying",
         ),
         (f"{SYSTEM}/branch-probability-type", ..., "has no probabilities"),
         (f"{SYSTEM}/branch-probability-type", {"type": "double-interval"}, "type double-interval .* with doubles"),
@@ -218,15 +218,15 @@ SYSTEM = "transition-system"
         (f"{SYSTEM}/#states", -1, "'#states' is -1"),
         (f"{SYSTEM}/#states", 3.0, r"'#states' is 3\.0; it must be an integer"),
         (f"{SYSTEM}/#states", 5, "state-to-choices.bin has 40 bytes; 6 entries need 48"),
-        (f"{SYSTEM}/#choices", 4, "state-to-choices.bin must rise from 0 to 4; it does not"),
-        (f"{SYSTEM}/#branches", 2_000_000_000, "choice-to-branches.bin must rise from 0 to 2000000000"),
+        (f"{SYSTEM}/#choices", 4, "state-to-choices.bin does not increase from 0 to 4"),
+        (f"{SYSTEM}/#branches", 2_000_000_000, "choice-to-branches.bin does not increase from 0 to 2000000000"),
         (f"{SYSTEM}/#choice-actions", 2, "string-mapping.bin has 32 bytes; 3 entries need 24"),
         (
             "annotations/aps/ap-0/alias",
             "other",
             "no label is called goal; name the goal with goal=..., one of left side",
         ),
-        ("annotations/aps/ap-0/alias", "left side", "has the alias 'left side'; give it one of its own"),
+        ("annotations/aps/ap-0/alias", "left side", "has the alias 'left side'; use a unique string"),
         ("annotations/aps/ap-0/alias", 7, "has the alias 7"),
         ("annotations/aps/ap-0", [], "'applies-to' is None; it must be a list"),
         ("annotations/aps", [], "the annotations of 'aps' must be an object"),
@@ -236,7 +236,7 @@ SYSTEM = "transition-system"
             {},
             r"there are no rewards; choose with cost=... \(--cost\) a reward structure or the cost of every",
         ),
-        ("annotations/rewards/r-0/type", {"type": "rational-interval"}, "holds numbers of type rational-interval"),
+        ("annotations/rewards/r-0/type", {"type": "rational-interval"}, "has numbers of type rational-interval"),
         (
             "annotations/rewards/r-1",
             {"applies-to": ["states"], "type": {"type": "double"}},
@@ -253,8 +253,8 @@ def test_an_index_that_is_wrong(path: Path, place: str, value: Any, message: str
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("state-to-choices.bin", np.array([0, 3, 2, 4, 5], "<u8"), "must rise from 0 to 5"),
-        ("state-to-choices.bin", np.array([0, 2**63, 2**64 - 1, 4, 5], "<u8"), "must rise from 0 to 5"),
+        ("state-to-choices.bin", np.array([0, 3, 2, 4, 5], "<u8"), "does not increase from 0 to 5"),
+        ("state-to-choices.bin", np.array([0, 2**63, 2**64 - 1, 4, 5], "<u8"), "does not increase from 0 to 5"),
         ("state-to-choices.bin", None, "has no member state-to-choices.bin, so 4 and 5 must be equal"),
         ("branch-to-target.bin", np.array([1, 1, 2, 0, 4, 2, 3], "<u8"), "branch 4 leads to state 4; there are 4"),
         ("branch-to-target.bin", np.full(7, 2**64 - 1, "<u8"), "branch 0 leads to state 18446744073709551615"),

@@ -1,8 +1,8 @@
-"""Columns of a table, from a CSV or Parquet file or from memory, with the location of each row for messages.
+"""Reads the columns of a table from a CSV or Parquet file or from memory; messages name the row of an error.
 
-Names of states and actions are texts or integers. In a CSV file an empty field is a name only if it is quoted. The
-other columns are numbers. Columns of other names are not read. A table is read batch by batch into arrays that grow, so
-that its text is never held as a whole.
+Names of states and actions are strings or integers. In a CSV file an empty field is a name only if it is quoted. The
+other known columns are numbers; unknown columns are ignored. A table is read batch by batch into growing arrays, so
+its whole text is never in memory.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ FEW_NAMES = 1 << 12
 
 @contextlib.contextmanager
 def system_allocator() -> Iterator[None]:
-    """Let Arrow allocate with malloc in a block or function: its default pool keeps much of the memory it frees."""
+    """Make Arrow allocate with malloc in a block or function; its default pool keeps much of the freed memory."""
     before = pa.default_memory_pool()
     pa.set_memory_pool(pa.system_memory_pool())
     try:
@@ -45,7 +45,7 @@ def system_allocator() -> Iterator[None]:
 
 
 class Column:
-    """An array to append to; of the `expected` entries, only those that are used take memory."""
+    """A growing array; room for `expected` entries is reserved, but unused entries take no memory."""
 
     def __init__(self, kind: type, expected: int = 0):
         self.memory: NDArray[Any] = np.empty(expected + 1024, dtype=kind)
@@ -66,10 +66,10 @@ class Column:
 
 
 class NameColumn(Column):
-    """A column of names as numbers, in order of appearance.
+    """A column of names, stored as numbers in order of appearance.
 
-    The names of each batch first get numbers of their own. Once there are as many of these as of known names,
-    equal names are matched: comparing each batch with all known names would take ten times as long.
+    The names of each batch first get new numbers. Once there are as many new names as known names, equal names are
+    matched. Comparing each batch with all known names would take ten times as long.
     """
 
     def __init__(self, expected: int = 0):
@@ -144,7 +144,7 @@ class Source:
 
     @system_allocator()
     def read(self, parts: Iterator[Any]) -> None:
-        """Read the columns that have a meaning; `parts` are the names of all columns, then batches of rows."""
+        """Read the known columns; `parts` yields the names of all columns, then batches of rows."""
         self.header: list[str] = next(parts)
         wanted = known(self.header)
         if len(set(wanted)) < len(wanted):
@@ -161,7 +161,7 @@ class Source:
                 self.rows += batch.num_rows
                 entry.advance(0, self.rows)
                 if self.rows > MOST_ROWS:
-                    raise FileError(f"has more than {MOST_ROWS:,} rows; no larger table is read")
+                    raise FileError(f"has more than {MOST_ROWS:,} rows, which is the limit")
         if not self.rows:
             raise ShapeError("the table has no rows")
 
@@ -193,11 +193,11 @@ class Source:
         missing = [column for column in columns if column not in self.header]
         if missing:
             present, needed = ", ".join(self.header[:20]), ", ".join(columns)
-            raise ShapeError(f"the table has no column {missing[0]!r}; it has {present}, needs {needed}")
+            raise ShapeError(f"the table has no column {missing[0]!r}; it has {present}, but needs {needed}")
 
     @system_allocator()
     def transitions(self, weight: str | None = None) -> Columns:
-        """Hand out the transitions of the table, weighted by a column of numbers, or else equally."""
+        """Return the transitions, with the weights in column `weight` or 1, and free the memory of the columns."""
         self.require("state", "action", "next_state", *([] if weight is None else [weight]), "cost")
         states, after, actions = (self.columns.pop(name) for name in ("state", "next_state", "action"))
         names = pa.concat_arrays([states.names(), after.names()]).dictionary_encode()
@@ -211,12 +211,12 @@ class Source:
 
 
 def known(header: Sequence[str]) -> list[str]:
-    """Return the columns that have a meaning."""
+    """Return the names of the columns that goalward reads."""
     return [name for name in header if name in (*NAMES, *NUMBERS)]
 
 
 def from_memory(table: Any) -> Iterator[Any]:
-    """Yield the names of the columns, then the rows."""
+    """Yield the names of the columns of a table in memory, then batches of its rows."""
     try:
         values = table if isinstance(table, pa.Table) else pa.table(table)
     except (pa.ArrowException, TypeError, ValueError) as error:
@@ -239,7 +239,7 @@ def from_parquet(path: Path) -> Iterator[Any]:
 
 
 def from_csv(path: Path) -> Iterator[Any]:
-    """Read a CSV file: the first line names the columns, which are separated by commas."""
+    """Yield the column names in the first line of a CSV file, then batches of its rows."""
     from pyarrow import csv as arrow_csv
 
     with path.open(newline="", encoding="utf-8-sig") as file:
@@ -253,7 +253,7 @@ def from_csv(path: Path) -> Iterator[Any]:
         quoted_strings_can_be_null=False,
     )
     parse = arrow_csv.ParseOptions(newlines_in_values=True)
-    one_thread = arrow_csv.ReadOptions(use_threads=False, block_size=BLOCK)  # with several, errors do not name the row
+    one_thread = arrow_csv.ReadOptions(use_threads=False, block_size=BLOCK)  # several: errors lack the row
     yield from arrow_csv.open_csv(path, read_options=one_thread, parse_options=parse, convert_options=convert)
 
 
@@ -262,14 +262,14 @@ def first_line(error: BaseException) -> str:
 
 
 def find_goals(columns: Columns, goal: Name | Sequence[Name] | None) -> Bools:
-    """Return which states are goals: the given ones, or else the state called goal."""
+    """Return for each state whether it is a goal: named by `goal`, or called "goal" if `goal` is None."""
     names = columns.state_names
     if goal is None and "goal" not in names:
         last = np.setdiff1d(np.arange(len(names)), columns.states)[:20]
         ends = ", ".join(repr(names[state]) for state in last) or "none"
         raise StateError(
-            f"no state is called goal; name it with goal=... (states without transitions of their own: {ends})"
-            "; on the command line with --goal NAME, or --set goal=NAME if the command has no --goal"
+            f"no state is called goal; pass goal=... (states without outgoing transitions: {ends}); on the"
+            " command line, pass --goal NAME, or --set goal=NAME if the command has no --goal"
         )
     wanted = [str(name) for name in ([goal] if isinstance(goal, str | int) else goal or ["goal"])]
     unknown = next((name for name in wanted if name not in names), None)

@@ -1,4 +1,4 @@
-"""Models in DRN, Storm's explicit format in text.
+"""Reads and writes models in DRN, Storm's explicit text format.
 
 ::
 
@@ -20,7 +20,7 @@
       action 0 [0, 0]
         1 : 1
 
-Numbers may be fractions such as 1/3. Each fault is named with its line.
+Numbers may be fractions such as 1/3. Error messages name the line.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ STATE, ACTION, BRANCH, OTHER = range(4)
 
 @system_allocator()
 def read(path: Path, **options: Any) -> dict[str, Any]:
-    """Read what `SSP.from_rows` takes; the options are those of `Explicit.rows`."""
+    """Read a DRN file and return the arguments of `SSP.from_rows`; the options are those of `Explicit.rows`."""
     parser = Parser(path.stat().st_size // SHORT_LINE)
     for text in whole_lines(pieces(path)):
         parser.read(text)
@@ -68,7 +68,7 @@ def read(path: Path, **options: Any) -> dict[str, Any]:
 
 
 def whole_lines(parts: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield a text in pieces that consist of whole lines; the first contains the header."""
+    """Join and split `parts` into pieces that consist of whole lines; the first piece contains the header."""
     rest = b""
     for part in parts:
         head, newline, tail = part.rpartition(b"\n")
@@ -85,8 +85,8 @@ class Parser:
     """Reads a file piece by piece: the header line by line, the rest as columns of texts."""
 
     def __init__(self, expected: int) -> None:
-        self.at = 0  # the line that a fault is named with
-        self.lines = 0  # of the pieces before
+        self.at = 0  # the current line, for error messages
+        self.lines = 0  # the number of lines in earlier pieces
         self.header: dict[str, str] = {}
         self.states = self.choices = self.branches = 0
         self.last_kind = self.last_line = OTHER
@@ -102,13 +102,13 @@ class Parser:
         return FileError(f"line {self.at}: {message}")
 
     def refuse(self, wrong: Bools, texts: Any, lines: Int64s, message: str) -> None:
-        """Raise the error for the first text that is wrong; the message may show it as {text}."""
+        """Raise FileError if a text is wrong; in the message, {text} is replaced by the first wrong text."""
         if wrong.any():
             index = int(np.argmax(wrong))
             raise FileError(f"line {lines[index]}: {message.format(text=texts[index].as_py())}")
 
     def read(self, piece: bytes) -> None:
-        """Read some whole lines."""
+        """Read a piece that consists of whole lines."""
         content = np.frombuffer(piece, dtype=np.uint8)
         offsets = np.append(0, np.flatnonzero(content == ord("\n")) + 1)
         offsets = offsets if offsets[-1] == len(piece) else np.append(offsets, len(piece))
@@ -137,7 +137,7 @@ class Parser:
             if index == value_line:
                 continue
             if name in self.header:
-                raise self.fault(f"{name} is given twice; keep one")
+                raise self.fault(f"{name} appears twice; keep one")
             if name in ("@type", "@value_type") and colon:
                 self.header[name] = value.strip()
             elif name in ("@parameters", "@reward_models", "@nr_states", "@nr_choices") and not colon:
@@ -146,13 +146,13 @@ class Parser:
             else:
                 raise self.fault(f"{line!r:.60} is not a line of a DRN header")
         else:
-            raise FileError("has no line @model; it is not a DRN file, or not complete")
+            raise FileError("has no line @model; it is incomplete or not a DRN file")
         kind = self.header.get("@type", "")
         if kind not in ("MDP", "DTMC"):
-            advice = "export the embedded or the underlying one"
-            raise FileError(f"@type is {kind!r:.40}; only models of type MDP and DTMC are read: {advice}")
+            advice = "export the embedded or the underlying MDP"
+            raise FileError(f"@type is {kind!r:.40}; goalward reads the types MDP and DTMC only: {advice}")
         if self.header.get("@value_type", "double") not in ("double", "rational"):
-            raise FileError(f"@value_type is {self.header['@value_type']!r:.40}; double and rational are read")
+            raise FileError(f"@value_type is {self.header['@value_type']!r:.40}; it must be double or rational")
         if self.header.get("@parameters"):
             raise FileError("has parameters; give them values and export the model again")
         return self.at
@@ -173,7 +173,7 @@ class Parser:
         self.refuse(first == ACTION, texts, lines, "an action before the first state")
         self.refuse(first == BRANCH, texts.take(where[:1]), lines, NEITHER)
         is_state, is_action, is_branch = kinds == STATE, kinds == ACTION, kinds == BRANCH
-        opens = is_action | (is_branch & (before == STATE))  # a choice; the one of a state may have no line of its own
+        opens = is_action | (is_branch & (before == STATE))  # an only choice may have no line "action"
         self.state_choices.append((self.choices + np.cumsum(opens) - opens)[is_state])
         self.choice_branches.append((self.branches + np.cumsum(is_branch) - is_branch)[opens])
         self.read_branches(texts.take(where[is_branch]), lines[is_branch])
@@ -189,7 +189,7 @@ class Parser:
         self.last_kind = int(kinds[-1])
 
     def read_names(self, texts: Any, kinds: Any) -> None:
-        """Read ``//[x=1]`` in the line after a state: its name."""
+        """Read the name of a state from a comment such as ``//[x=1]`` in the next line."""
         after_state = np.append(self.last_line, kinds[:-1])[: len(kinds)] == STATE
         named = np.flatnonzero(after_state & starts(texts, "//[") & np.asarray(compute.ends_with(texts, "]")))
         states = self.states + np.cumsum(kinds == STATE)[named] - 1
@@ -198,26 +198,26 @@ class Parser:
         self.last_line = int(kinds[-1]) if len(kinds) else self.last_line
 
     def read_states(self, texts: Any, lines: Int64s) -> None:
-        """Read ``state 0 [0, 1] label "another label"``."""
+        """Read lines such as ``state 0 [0, 1] label "another label"``."""
         number, inside, labels = compute.extract_regex(texts, STATE_LINE).flatten()
         found = np.asarray(number.fill_null("-1").cast(pa.int64()))
         message = "{text!r:.40} is out of order; states are numbered from 0 without gaps"
         self.refuse(found != np.arange(self.states, self.states + len(found)), texts, lines, message)
-        message = "the state has a rate, an observation or a bracket that is not closed; none of them is read"
+        message = "the state has a rate, an observation or a bracket that is not closed; remove it"
         self.refuse(np.asarray(compute.match_substring_regex(labels, r"^[!{\[]")), texts, lines, message)
         self.states += len(found)
         self.state_rewards.append(self.read_rewards(inside, lines))
         self.labels.append_names(labels)
 
     def read_actions(self, texts: Any, lines: Int64s) -> tuple[Any, Floats]:
-        """Read ``action right [1, 1]``; return names and rewards."""
+        """Read lines such as ``action right [1, 1]``; return the names and the rewards."""
         name, inside, left = compute.extract_regex(texts, ACTION_LINE).flatten()
-        message = "{text!r:.40} follows the action; only rewards in brackets may"
+        message = "{text!r:.40} follows the action; only rewards in brackets may follow it"
         self.refuse(np.asarray(compute.binary_length(left)) > 0, left, lines, message)
         return name, self.read_rewards(inside, lines)
 
     def read_rewards(self, texts: Any, lines: Int64s) -> Floats:
-        """Read ``0, 1``: a row of rewards for each text."""
+        """Read lists such as ``0, 1``; return a row of rewards for each list."""
         lists = compute.split_pattern(texts, ",")
         lengths = np.asarray(compute.list_value_length(lists))
         self.refuse(lengths > MOST_REWARDS, texts, lines, f"there are more than {MOST_REWARDS} rewards")
@@ -229,7 +229,7 @@ class Parser:
         return rewards
 
     def read_branches(self, texts: Any, lines: Int64s) -> None:
-        """Read ``3 : 0.5``."""
+        """Read lines such as ``3 : 0.5``."""
         parts = compute.split_pattern(texts, ":", max_splits=1)
         self.refuse(np.asarray(compute.list_value_length(parts)) != 2, texts, lines, NEITHER)
         flat = compute.ascii_trim_whitespace(parts.flatten())
@@ -242,7 +242,7 @@ class Parser:
         self.probabilities.append(self.values(weight, lines))
 
     def values(self, texts: Any, lines: Int64s) -> Floats:
-        """Return the values of numbers; some may be fractions."""
+        """Return the values of texts that are numbers or fractions."""
         try:
             return np.asarray(texts.cast(pa.float64()))
         except pa.ArrowInvalid:
@@ -253,7 +253,7 @@ class Parser:
         for section, count in (("@nr_states", self.states), ("@nr_choices", self.choices)):
             if self.header.get(section, str(count)) != str(count):
                 declared = self.header[section]
-                raise FileError(f"{section} says {declared:.30}, but the file has {count}; it is not complete")
+                raise FileError(f"{section} says {declared:.30}, but the file has {count}; it is incomplete")
         self.state_choices.append(np.array([self.choices]))
         self.choice_branches.append(np.array([self.branches]))
         targets, labels = self.targets.array(), self.labels.array()
@@ -266,8 +266,8 @@ class Parser:
                 by_label.setdefault(quoted or bare, []).append(code)
         names = self.header.get("@reward_models", "").split()
         most = max((part.shape[1] for part in self.state_rewards + self.choice_rewards), default=0)
-        names += [f"rew{index}" for index in range(len(names), most)]  # as Storm calls rewards without names
-        # The one choice of a state need not be named.
+        names += [f"rew{index}" for index in range(len(names), most)]  # Storm's names of rewards without names
+        # A choice without a line "action" has no name.
         names_of_actions = [name or "0" for name in self.actions.names().to_pylist()]
         actions, action_names = in_order(self.actions.array(), names_of_actions)
         return Explicit(
@@ -284,7 +284,7 @@ class Parser:
         )
 
     def reward(self, index: int) -> Reward:
-        """Return one of the rewards of states and choices."""
+        """Return the reward structure with this index: its rewards of states and choices."""
         columns = (
             np.concatenate([part[:, index] if index < part.shape[1] else np.zeros(len(part)) for part in parts])
             for parts in (self.state_rewards, self.choice_rewards)
@@ -298,12 +298,12 @@ class Parser:
             parts = FRACTION.fullmatch(text)
             return int(parts[1]) / int(parts[2]) if parts else float(text)
         except (ValueError, ZeroDivisionError, OverflowError):
-            what = "is not a number; intervals and parameters are not read"
+            what = "is not a number; intervals and parameters are not supported"
             raise FileError(f"line {line}: {text!r:.40} {what}") from None
 
 
 def in_order(actions: Int32s, names: list[str]) -> tuple[Int64s, list[str]]:
-    """Return actions and their names, in order of appearance; in numerical order if all names are numbers."""
+    """Return actions renumbered in order of appearance, or numerically if all names are numbers, and their names."""
     distinct = list(dict.fromkeys(names))
     if all(name.isdecimal() and len(name) < 10 for name in distinct):
         distinct.sort(key=int)
@@ -312,12 +312,12 @@ def in_order(actions: Int32s, names: list[str]) -> tuple[Int64s, list[str]]:
 
 
 def starts(texts: Any, prefix: str) -> Bools:
-    """Return which texts start with a prefix."""
+    """Return for each text whether it starts with a prefix."""
     return np.asarray(compute.starts_with(texts, prefix))
 
 
 def write(path: Path, ssp: SSP) -> None:
-    """Write a model: label ``goal``, reward ``cost``, names of states as comments."""
+    """Write a model to a DRN file, with the label ``goal``, the reward ``cost``, and state names as comments."""
     model = choices_of(ssp)
     given = [ssp.action_name(action) or NO_LABEL for action in range(ssp.actions)]
     plain = ("".join(c if c.isprintable() else " " for c in name) for name in given)

@@ -3,14 +3,14 @@
 Definition
     States 0..N-1 have choices, a choice has branches, and a branch has a target state and a probability. Labels are
     sets of states. A reward structure r gives numbers to states, choices and branches. UMB (`umb.py`) and DRN
-    (`drn.py`) are two ways to write this down.
+    (`drn.py`) are two file formats for such models.
 
 Meaning
     The states of the chosen labels are merged into the goal, and their choices are dropped. The other states keep
-    their order. The cost of choice c in state s is r(s) + r(c) + Σ_b p(b) r(b) over its branches b. Branches of one
-    choice to the same state are added up.
+    their order. The cost of choice c in state s is r(s) + r(c) + Σ_b p(b) r(b) over its branches b. If several
+    branches of a choice lead to the same state, their probabilities are added up.
 
-    A choice becomes the action of its label if no state has two choices of one label and the labels are few, at most
+    Each label becomes an action if no state has two choices with the same label and there are few labels, at most
     four times the largest number of choices of a state. Otherwise the i-th choice of a state becomes action i.
 """
 
@@ -30,12 +30,12 @@ from goalward.ssp.model import SSP, Name
 from goalward.ssp.transitions import check_pairs
 
 FEW_LABELS = 16
-SHORT = 64  # entries of rows that are sorted as they are written
+SHORT = 64  # rows with at most this many entries are sorted while they are written
 NO_NUMBERS, NO_CODES = np.empty(0), np.empty(0, dtype=np.int64)
 
 
 class Choices(NamedTuple):
-    """A model to be written: state S is the goal, which leads to itself at no cost."""
+    """A model in the form that files need: state S is the goal, which leads to itself at no cost."""
 
     state_choices: Int64s
     choice_branches: Int64s
@@ -48,7 +48,7 @@ class Choices(NamedTuple):
 def choices_of(ssp: SSP) -> Choices:
     """Return the choices and branches of a model.
 
-    A state without actions cannot be written: it gets a choice that leads back to it, at a cost of 1.
+    Files cannot have a state without actions, so such a state gets a choice that leads back to it at a cost of 1.
     """
     S, A = ssp.costs.shape
     stuck = np.flatnonzero(~ssp.available.any(axis=1))
@@ -85,17 +85,17 @@ class Explicit:
     Attributes
     ----------
     state_choices, choice_branches
-        Compressed rows: the choices of state s are ``state_choices[s]`` up to ``state_choices[s + 1]``.
+        Limits of compressed rows: state s has the choices ``state_choices[s]`` to ``state_choices[s + 1] - 1``.
     targets, probabilities
-        Of each branch.
+        The target state and the probability of each branch.
     initial
         The initial states.
     labels, rewards
-        By name; what they hold is read when it is asked for.
+        By name, functions that read the label or the reward structure.
     actions, action_names
         The label of each choice as a number, and the text of each number; None if choices have no labels.
     state_names
-        Names of states, or None.
+        The names of states, or None.
     """
 
     state_choices: Int64s
@@ -121,16 +121,16 @@ class Explicit:
         cost: str | float | None = None,
         normalize: bool = False,
     ) -> dict[str, Any]:
-        """Return what `SSP.from_rows` takes.
+        """Return the arguments of `SSP.from_rows`.
 
         Parameters
         ----------
         goal
-            One or more labels or states; the label ``goal`` if not given.
+            One or more labels or states; by default the label ``goal``.
         start
-            A state; the one initial state of the model if not given.
+            The initial state; by default the only initial state of the model.
         cost
-            The name of a reward structure, or the cost of every step; not needed if there is one reward structure.
+            The name of a reward structure, or the cost of every step; by default the only reward structure.
         normalize
             Rescale the probabilities of choices that do not sum to one.
         """
@@ -176,7 +176,7 @@ class Explicit:
         }
 
     def _goal_mask(self, goal: Name | Sequence[Name] | None) -> Bools:
-        """Return which states are goals."""
+        """Return for each state whether it is a goal."""
         wanted = [goal] if isinstance(goal, str | int) else list(goal or ["goal"])
         if not goal and "goal" not in self.labels:
             labels = ", ".join(sorted(self.labels)[:20]) or "its states (it has no labels)"
@@ -216,9 +216,9 @@ class Explicit:
         return self.rewards[cost]()
 
     def _action_numbers(self, is_goal: Bools) -> tuple[Int64s | None, int, tuple[str, ...] | None]:
-        """Return the action of each choice by its label, the number of actions, and their names.
+        """Return the action of each choice, the number of actions, and their names.
 
-        Without a number for each choice, the i-th choice of a state is action i.
+        If the first result is None, the i-th choice of a state is action i.
         """
         lengths = np.diff(self.state_choices)
         most = max(int(lengths[~is_goal].max()), 1)
@@ -263,9 +263,9 @@ def fill_rows(
 ) -> tuple[int, int]:
     """Write the rows of a model; return the first row of a choice without branches, or -1, and the number of entries.
 
-    `number` is the new number of each state, that of goals being the number of states left. Branches to one state are
-    added up, and short rows sorted. No errors are raised here: wrong numbers are kept, and reported later with
-    the name of the row. Costs hold the cost of every step, to which rewards are added.
+    `number` is the new number of each state; goals have the number of the other states. Branches to the same state are
+    added up, and short rows are sorted. Invalid numbers stay in the rows, because a later check reports them with the
+    name of the row. The kernel adds rewards to the costs.
     """
     indptr, successors, weights, costs = rows
     states, actions = costs.shape
@@ -319,7 +319,7 @@ def fill_rows(
 
 @kernel
 def add_cost(total: float, term: float) -> float:
-    """Return the sum of two costs; an invalid one is returned unchanged, to be reported."""
+    """Return the sum of two costs; an invalid cost is returned unchanged, so that a later check reports it."""
     if not 0.0 <= total < np.inf:
         return total
     return total + term if 0.0 <= term < np.inf else term
@@ -328,7 +328,7 @@ def add_cost(total: float, term: float) -> float:
 def find_state(
     names: Sequence[str] | None, states: int, name: Name, kind: str = "state", known: Iterable[str] | None = None
 ) -> int:
-    """Return the number of a state, given by its name or its number; `known` are names that an error lists."""
+    """Return the number of the state with a name or number; an error message lists the names `known`."""
     if names is not None and name in names:
         return list(names).index(str(name))
     try:
@@ -341,7 +341,7 @@ def find_state(
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
-    """Return unique names: repeated ones get their number as a suffix."""
+    """Return unique names: a name that was used before gets its index as a suffix."""
     taken, seen = set(names), set[str]()
     unique = []
     for index, name in enumerate(names):

@@ -11,8 +11,8 @@ count          instead of the probability: how often the transition was observed
 cost           of the action; if costs depend on the next state, the model has their mean
 =============  ==================================================================================================
 
-`read` turns counts into probabilities. With `prior`, the probability is (count + prior) / Σ (count + prior), summed over
-the listed transitions of the pair; this is the mean of a Dirichlet posterior. With `normalize`, it is count / Σ count.
+`read` turns counts into probabilities. With `prior`, it computes (count + prior) / Σ (count + prior), summed over
+the listed transitions of the pair; this is the mean of a Dirichlet posterior. With `normalize`: count / Σ count.
 
 `write` puts the transitions of the initial state first, because `read` takes the first state as the initial state.
 """

@@ -1,13 +1,13 @@
-"""Models in UMB, the Unified Markov Binary format of PRISM, Storm and Modest (version 1).
+"""Reads and writes models in UMB, the Unified Markov Binary format of PRISM, Storm and Modest (version 1).
 
-A file is a tar, plain or packed with gzip or xz. Its ``index.json`` says how many states, choices and branches there
-are and which labels and rewards; the other members are arrays of little-endian numbers. Files may be hostile: a file is
-decompressed up to a limit, every size is checked against the index, and every number against what it counts, before
-any of it is used. `explicit.py` says what a model means.
+A file is a tar archive, plain or compressed with gzip or xz. Its ``index.json`` has the numbers of states, choices and
+branches and lists the labels and rewards. The other members are arrays of little-endian numbers. Files may be hostile:
+`read` decompresses only up to a limit and checks every size and index before it uses them. `explicit.py` defines the
+meaning of a model.
 
-Markov chains and Markov decision processes are read; games, intervals, observations and continuous time are refused.
-A written model has the label ``goal``, the reward ``cost`` of choices, and the names of actions. Storm knows no other
-texts, so the names of states are in goalward's own member ``goalward/state-names.json``. In files of other tools a
+`read` accepts Markov chains and Markov decision processes, but no games, intervals, observations or continuous time.
+`write` stores the label ``goal``, the reward ``cost`` of choices, and the names of actions. Storm accepts no other
+strings, so the names of states are in goalward's own member ``goalward/state-names.json``. In files of other tools, a
 state is named by the values of its variables.
 """
 
@@ -47,11 +47,11 @@ GZIP, XZ = b"\x1f\x8b\x08", b"\xfd7zXZ\0"
 JSON_TYPES = {int: "an integer", str: "a text", dict: "an object", list: "a list"}
 SIZES = {"double": 64, "bool": 1, "rational": 128}
 STATE_NAMES = "goalward/state-names.json"
-LARGEST_RECORDS = 1 << 24  # bytes of the variables of all states; states with more get no names
+LARGEST_RECORDS = 1 << 24  # bytes; if the variables of all states take more, states get no names
 
 
 def pieces(path: Path, limit: int = LARGEST_FILE) -> Iterator[bytes]:
-    """Yield the content of a file piece by piece, decompressed if it is packed with gzip or xz."""
+    """Yield the content of a file piece by piece, decompressed if it is compressed with gzip or xz."""
     try:
         with path.open("rb") as file, phase(f"reading {path.name}", path.stat().st_size >> 20, "MB") as entry:
             magic = file.read(6)
@@ -65,17 +65,17 @@ def pieces(path: Path, limit: int = LARGEST_FILE) -> Iterator[bytes]:
             while piece := stream.read(PIECE):
                 left -= len(piece)
                 if left < 0:
-                    raise FileError(f"holds more than {limit:,} bytes; no larger model is read")
+                    raise FileError(f"has more than {limit:,} bytes, which is the limit")
                 yield piece
                 entry.advance(file.tell() >> 20)
     except OSError as error:  # gzip raises it too when its content is damaged
         raise FileError(f"{error.strerror or f'damaged ({error})'}") from None
     except (EOFError, zlib.error, lzma.LZMAError) as error:
-        raise FileError(f"damaged, or not complete ({error}); write it again") from None
+        raise FileError(f"damaged or incomplete ({error}); write it again") from None
 
 
 def read_packed(path: Path) -> io.BytesIO:
-    """Return the content of a file, decompressed if it is packed."""
+    """Return the content of a file, decompressed if it is compressed."""
     content = io.BytesIO()
     for piece in pieces(path):
         content.write(piece)
@@ -119,7 +119,7 @@ def tar_members(content: io.BytesIO) -> dict[str, memoryview]:
 
 
 def tar_bytes(members: Mapping[str, bytes]) -> bytes:
-    """Return a tar with the given files; the same bytes for the same files."""
+    """Return a tar archive of some files; equal files give equal bytes."""
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for name, body in members.items():
@@ -130,7 +130,7 @@ def tar_bytes(members: Mapping[str, bytes]) -> bytes:
 
 
 class Archive:
-    """The members of a UMB file and its index; whatever is read is checked."""
+    """The members and the index of a UMB file; all methods check what they return."""
 
     def __init__(self, path: Path):
         self.members = tar_members(read_packed(path))
@@ -139,7 +139,7 @@ class Archive:
         self.index = self.json("index.json")
         version = self.entry("format-version", int, self.index)
         if version != VERSION:
-            raise FileError(f"is written in version {version} of UMB; version {VERSION} is read")
+            raise FileError(f"has version {version} of UMB; goalward reads version {VERSION}")
         self.system: dict[str, Any] = self.entry("transition-system", dict, self.index)
         self.check_kind()
         self.states = self.count("#states", 1)
@@ -154,14 +154,14 @@ class Archive:
             raise FileError(f"{name} is damaged ({error}); write the file again") from None
 
     def entry(self, name: str, kind: type, mapping: Any) -> Any:
-        """Return an entry of the index that must be there."""
+        """Return a required entry of the index; raises FileError if it is missing or has another type."""
         value = mapping.get(name) if isinstance(mapping, dict) else None
         if not isinstance(value, kind) or isinstance(value, bool):
             raise FileError(f"index.json: {name!r} is {value!r:.60}; it must be {JSON_TYPES[kind]}")
         return value
 
     def count(self, name: str, least: int = 0) -> int:
-        """Return a count from the index."""
+        """Return a count from the index; raises FileError if it is too small or too large."""
         value = int(self.entry(name, int, self.system))
         if not least <= value <= LARGEST:
             raise FileError(f"index.json: {name!r} is {value}; it must lie in {least}..{LARGEST}")
@@ -171,17 +171,17 @@ class Archive:
         """Raise FileError unless the model is a Markov decision process."""
         time = self.system.get("time")
         if time != "discrete":
-            raise FileError(f"has {time!r:.40} time; only models with discrete time are read: export the embedded MDP")
+            raise FileError(f"has {time!r:.40} time; goalward reads discrete time only: export the embedded MDP")
         players = self.count("#players")
         if players > 1:
-            raise FileError(f"is a game of {players} players; only models with one player are read")
+            raise FileError(f"is a game of {players} players; goalward reads models with one player only")
         if self.count("#observations"):
-            raise FileError("has observations; only fully observable models are read: export the underlying MDP")
+            raise FileError("has observations; goalward reads fully observable models only: export the underlying MDP")
         if "branch-probability-type" not in self.system:
-            raise FileError("has no probabilities; only models with probabilities are read")
+            raise FileError("has no probabilities; goalward reads models with probabilities only")
 
     def array(self, name: str, dtype: str, size: int) -> NDArray[Any]:
-        """Return the numbers of a member, which must be there."""
+        """Return the numbers of a required member."""
         if name not in self.members:
             raise FileError(f"has no member {name}, which this model needs; write the file again")
         body = self.members[name]
@@ -191,21 +191,21 @@ class Archive:
         return np.frombuffer(body, dtype=dtype)
 
     def bits(self, name: str, size: int) -> Bools:
-        """Return a set; a member that is absent is the empty set."""
+        """Return a set as truth values; the set is empty if there is no such member."""
         if name not in self.members:
             return np.zeros(size, dtype=np.bool_)
         words = self.array(name, "<u8", -(-size // 64))
         return np.unpackbits(words.view(np.uint8), bitorder="little", count=size).astype(np.bool_)
 
     def pointers(self, name: str, size: int, total: int) -> Int64s:
-        """Return compressed rows; an absent member gives each of them one entry."""
+        """Return the row limits of compressed rows; without the member, each row has one entry."""
         if name not in self.members:
             if size != total:
                 raise FileError(f"has no member {name}, so {size} and {total} must be equal; write the file again")
             return np.arange(size + 1, dtype=np.int64)
         limits = self.array(name, "<u8", size + 1)
         if limits[0] != 0 or limits[-1] != total or (limits[1:] < limits[:-1]).any():
-            raise FileError(f"{name} must rise from 0 to {total}; it does not")
+            raise FileError(f"{name} does not increase from 0 to {total}; write the file again")
         return limits.view(np.int64)
 
     def numbers(self, name: str, kind: Any, size: int) -> Floats:
@@ -213,7 +213,7 @@ class Archive:
         type_name = self.entry("type", str, kind)
         bits = kind.get("size", SIZES.get(type_name))
         if type_name not in ("double", "rational") or bits != SIZES[type_name]:
-            raise FileError(f"{name} holds numbers of type {type_name} with {bits!r:.20} bits; export it with doubles")
+            raise FileError(f"{name} has numbers of type {type_name} with {bits!r:.20} bits; export it with doubles")
         if type_name == "double":
             return self.array(name, "<f8", size)
         parts = self.array(name, "<i8", 2 * size)
@@ -224,7 +224,7 @@ class Archive:
         return quotients
 
     def texts(self, folder: str, size: int) -> list[str] | None:
-        """Return the strings of a folder; None if it has none."""
+        """Return the strings of a folder in the archive, or None if the folder has no strings."""
         if f"{folder}/string-mapping.bin" not in self.members:
             return None
         strings = bytes(self.members.get(f"{folder}/strings.bin", b""))
@@ -235,7 +235,7 @@ class Archive:
             raise FileError(f"{folder}/strings.bin is not UTF-8; write the file again") from None
 
     def annotations(self, group: str) -> dict[str, tuple[str, dict[str, Any]]]:
-        """Return folder and description of the annotations of a group, by alias."""
+        """Return the folder and the description of each annotation of a group, by alias."""
         groups = self.index.get("annotations", {})
         if not isinstance(groups, dict) or not isinstance(groups.get(group, {}), dict):
             raise FileError(f"index.json: the annotations of {group!r} must be an object")
@@ -245,18 +245,18 @@ class Archive:
             self.entry("type", dict, about)
             alias = about.get("alias", id)
             if not isinstance(alias, str) or alias in folders:
-                raise FileError(f"index.json: {id!r:.60} has the alias {alias!r:.60}; give it one of its own")
+                raise FileError(f"index.json: {id!r:.60} has the alias {alias!r:.60}; use a unique string")
             folders[alias] = (f"annotations/{group}/{id}", about)
         return folders
 
 
 def read(path: Path, **options: Any) -> dict[str, Any]:
-    """Read what `SSP.from_rows` takes; the options are those of `Explicit.rows`."""
+    """Read a UMB file and return the arguments of `SSP.from_rows`; the options are those of `Explicit.rows`."""
     return explicit(Archive(path)).rows(**options)
 
 
 def explicit(archive: Archive) -> Explicit:
-    """Return the model of an archive; rewards and labels are read when they are asked for."""
+    """Return the model of an archive; its rewards and labels are read on first use."""
     state_choices = archive.pointers("state-to-choices.bin", archive.states, archive.choices)
     choice_branches = archive.pointers("choice-to-branches.bin", archive.choices, archive.branches)
     targets = archive.array("branch-to-target.bin", "<u8", archive.branches)
@@ -283,7 +283,7 @@ def explicit(archive: Archive) -> Explicit:
 
 
 def reward(archive: Archive, folder: str, about: dict[str, Any]) -> Reward:
-    """Return the rewards of states, choices and branches."""
+    """Return a reward structure: the rewards of states, choices and branches."""
 
     def values(entity: str, size: int) -> Floats | None:
         name = f"{folder}/{entity}/values.bin"
@@ -314,7 +314,7 @@ def state_names(archive: Archive) -> list[str] | None:
     if STATE_NAMES not in archive.members:
         try:
             return valuations(archive)
-        except (LookupError, TypeError, ValueError):  # described in a way that is not known; names are not needed
+        except (LookupError, TypeError, ValueError):  # an unknown kind of description; names are optional
             return None
     names = archive.json(STATE_NAMES)
     if not isinstance(names, list) or len(names) != archive.states or not all(isinstance(n, str) for n in names):
@@ -323,7 +323,7 @@ def state_names(archive: Archive) -> list[str] | None:
 
 
 def valuations(archive: Archive) -> list[str] | None:
-    """Return the values of variables, which are records of bits: the first variable in the lowest, padded to bytes."""
+    """Decode the variables of each state: a record of bits, padded to bytes, has the first variable in its low bits."""
     (about,) = archive.index["valuations"]["states"]["classes"]
     body = archive.members["valuations/states/valuations.bin"]
     if len(body) > LARGEST_RECORDS:
@@ -350,7 +350,7 @@ def valuations(archive: Archive) -> list[str] | None:
 
 
 def write(path: Path, ssp: SSP) -> None:
-    """Write a model."""
+    """Write a model to a UMB file."""
     model = choices_of(ssp)
     names = [ssp.action_name(action) for action in range(ssp.actions)]
     members = {
