@@ -50,7 +50,7 @@ Sharpness = Annotated[float, Ge(1.0), Le(1e6)]
 
 
 class Rows(NamedTuple):
-    """Transitions in compressed rows: `indptr` and `successors` as in `SSP`, and one number per transition."""
+    """Transitions in compressed rows: `indptr` and `successors` as in `SSP`, and one of `numbers` per transition."""
 
     indptr: Int64s
     successors: Int32s

@@ -115,7 +115,7 @@ def sample_pair(
 
 
 def agreement(sampled: Floats, true: Floats, names: Sequence[str]) -> list[Agreement]:
-    """Test whether sampled and true values, ``[world, quantity]``, can be exchanged; return a result per quantity."""
+    """Test for each quantity in `names` whether sampled and true values, ``[world, quantity]``, can be exchanged."""
     if len(sampled) < 2:
         raise TheoryError(f"only {len(sampled)} of the runs reach the epoch; at least two are needed")
     signs = np.random.default_rng(0).choice(np.array([-1.0, 1.0]), (SWAPS, len(sampled)))
