@@ -1,4 +1,4 @@
-"""Build hook: the README as the package index shows it, with links into the repository at the tag of the version."""
+"""Build hook that turns relative links of the README into links to the repository, for the package index."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ class ReadmeHook(MetadataHookInterface):
     """Sets the field ``readme`` of the metadata."""
 
     def update(self, metadata):
-        """Replace relative links and images; raise an error if one leads nowhere."""
+        """Replace relative links and images; raise an error if a target does not exist."""
         version = re.search(r'^__version__ = "(.*)"', (ROOT / "src/goalward/__init__.py").read_text("utf-8"), re.M)[1]
 
         def absolute(match):
