@@ -26,7 +26,7 @@ def test_two_people_make_no_run_twice(held):
     both = [start_goalward(held.folder, "run", "held.toml", "--out", "results", "--workers", "2") for _ in range(2)]
     wait_until(lambda: len(held.waiting()) >= 3, both[0])
     status = start_goalward(held.folder, "status", "results").communicate(timeout=60)[0]
-    assert "processes at work here now: 2 on " in status
+    assert "processes now at work in this folder: 2 on " in status
     held.release()
     reports = [process.communicate(timeout=120) for process in both]
     assert [process.returncode for process in both] == [0, 0], reports
