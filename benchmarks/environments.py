@@ -1,4 +1,4 @@
-"""What unknown costs cost, and how good deployed policies are.
+"""Measures how much unknown costs increase regret, and how good deployed policies are.
 
     python benchmarks/environments.py > benchmarks/results/environments.md
 

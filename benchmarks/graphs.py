@@ -103,8 +103,8 @@ def chain(states: int, seed: int) -> Model:
 def queue(states: int) -> Model:
     """Return a queue that is to be emptied: customers come almost as fast as they are served.
 
-    Waiting costs a little for each customer. Three speeds of service, the faster the dearer; the fastest one is 2 %
-    faster than customers come.
+    Waiting costs a little for each customer. There are three speeds of service; a faster speed costs more. The fastest
+    speed serves 2 % more customers than arrive.
     """
     state = np.arange(states)  # state i has i + 1 customers; the goal is the empty queue
     arrival = 0.49

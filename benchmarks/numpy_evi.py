@@ -1,4 +1,4 @@
-"""UC-SSP's planner in plain NumPy: the yardstick for the compiled one.
+"""UC-SSP's planner in plain NumPy, with which the compiled planner is compared.
 
 Vectorised over all pairs, with one sort of the states per sweep, as one would write it without a compiler.
 """

@@ -1,8 +1,8 @@
 """What all benchmarks share: watched processes, the machine's description, tables and growth exponents.
 
-CPU time is what counts: it bears other processes on the machine and hides no parallelism. A process is limited from
-outside, by reading what it has spent. A limit inside (`setitimer(ITIMER_PROF)`, `RLIMIT_CPU`) arms a timer in the
-kernel, and while one is armed Linux advances the process's CPU clock in steps of 4 ms.
+Benchmarks measure CPU time, because other processes hardly affect it and parallelism cannot hide in it. A process is
+limited from outside, by reading what it has spent. A limit inside (`setitimer(ITIMER_PROF)`, `RLIMIT_CPU`) arms a timer
+in the kernel, and while one is armed Linux advances the process's CPU clock in steps of 4 ms.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Regrets are means over seeds, with the standard error of the mean. Times are CPU seconds of one core: the agents take
 turns, the smallest of the repetitions counts and the median stands beside it; wall-clock times are given too, because
-the machine may be shared. Scales are tuned by `goalward.tune` on luck of their own and evaluated on the seeds of the
+the machine may be shared. Scales are tuned by `goalward.tune` on separate seeds and evaluated on the seeds of the
 first table. The tables go to the terminal and to benchmarks/results/rivals.md; --quick makes fewer runs and no file.
 """
 

@@ -1,4 +1,4 @@
-"""The directive `agent-curve`: an agent learns on GridWorld while the pages are built, and its curve is drawn.
+"""The directive `agent-curve`: an agent learns on GridWorld while the pages are built; draws its regret.
 
 The argument is the agent's name. `:tuned:` gives settings for a second line of the same agent, as in
 ``:tuned: scale = 0.003``. PSRL-SSP and the uniformly random policy are drawn for comparison.
@@ -23,7 +23,7 @@ EPISODES, RUNS = 1_000, 3
 
 
 def compared(agent: str, tuned: str) -> Results:
-    """Run the agent beside PSRL-SSP and the uniform policy, small."""
+    """Return the results of a small study of the agent, PSRL-SSP and the uniformly random policy."""
     agents: list[dict[str, Any]] = [{"agent": agent}]
     if tuned:
         agents.append({"agent": agent, "label": f"{agent}, {tuned}", "settings": tomllib.loads(tuned)})
@@ -43,13 +43,13 @@ def compared(agent: str, tuned: str) -> Results:
 
 
 class AgentCurve(SphinxDirective):
-    """Draw the curve."""
+    """Draws the regret of an agent."""
 
     required_arguments = 1
     option_spec: ClassVar[dict[str, Any]] = {"tuned": directives.unchanged}
 
     def run(self) -> list[nodes.Node]:
-        """Return the picture and what it shows."""
+        """Return the picture and its caption."""
         agent, tuned = self.arguments[0], self.options.get("tuned", "")
         file = io.BytesIO()
         gw.plot(compared(agent, tuned), axes="log").savefig(file, format="svg")

@@ -1,4 +1,4 @@
-"""The directive `command-line`: every verb of goalward with its arguments and options, read off the application."""
+"""The directive `command-line`: every verb of goalward with its arguments and options."""
 
 import re
 from typing import Any
@@ -12,7 +12,7 @@ from goalward.cli import app as application
 
 
 def cell(text: str) -> str:
-    """Return a text for the cell of a Markdown table; defaults stand in round brackets there."""
+    """Return a text for the cell of a Markdown table; defaults are put in round brackets."""
     text = re.sub(r"\s*\[([^]]*)\]$", r" (\1)", " ".join(text.split()))
     return re.sub(r"([|*<_\[\]])", r"\\\1", text)
 

@@ -1,4 +1,4 @@
-"""The directive `picture`: a figure for a page that explains something, drawn while the pages are built.
+"""The directive `picture`: a figure for an explanation page, drawn while the pages are built.
 
 Its argument is one of `PICTURES`. A text below it replaces the usual caption.
 """
@@ -66,7 +66,7 @@ def regret() -> Figure:
 
 
 def posterior() -> Figure:
-    """Draw what PSRL-SSP believes about one probability, after more and more tries in a real run."""
+    """Draw the posterior of PSRL-SSP for one probability, after more and more tries in a run."""
     world = gw.worlds.grid_world()
     run = gw.learn(find("psrl").from_settings({}, world, 3_000), world, 3_000, seed=5, keep_steps=True)
     state, action = world.initial_state, world.action_names.index("right")
@@ -88,7 +88,7 @@ def posterior() -> Figure:
 
 
 def bounds() -> Figure:
-    """Draw value iteration from below and from above, and where a rule that waits for small changes stops."""
+    """Draw value iteration from below and from above, and where a stopping rule based on small changes stops."""
     ways = [("push", "out", 0.01, 1.0), ("push", "door", 0.99, 1.0), ("key", "out", 1.0, 200.0)]
     door = gw.SSP.from_transitions([("door", *way) for way in ways], goals=["out"])
     best = float(gw.solve(door).values[0])
@@ -113,7 +113,7 @@ def bounds() -> Figure:
 
 
 def optimists() -> Figure:
-    """Draw what an optimist and a posterior sampler expect to pay from the start, plan by plan."""
+    """Draw the expected cost from the start, under each plan of an optimistic agent and of a posterior sampler."""
     world, episodes = gw.worlds.grid_world(), 1_000
     figure, axes = panel(xlabel="episode", ylabel="what the plan expects to pay")
     names = ("bernstein-ssp", "psrl")
@@ -200,7 +200,7 @@ PICTURES = {
 
 
 class Picture(SphinxDirective):
-    """Draw one of the pictures."""
+    """Draws one of the `PICTURES`."""
 
     required_arguments = 1
     has_content = True

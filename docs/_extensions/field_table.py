@@ -1,4 +1,4 @@
-"""The directive `field-table`: the fields of a class with their defaults and the text below each in the source."""
+"""The directive `field-table`: a table of the fields of a class, with their defaults and docstrings."""
 
 import ast
 import importlib
@@ -19,7 +19,7 @@ def fields(cls: type) -> list[tuple[str, str, str]]:
     """Return the name, the default and the explanation of each field."""
     body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]
     if not isinstance(body, ast.ClassDef):
-        raise TypeError(f"{cls} is no class")
+        raise TypeError(f"{cls} is not a class")
     rows = []
     for field, after in zip(body.body, [*body.body[1:], None], strict=True):
         if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):

@@ -1,4 +1,4 @@
-"""Equations as MathML, which browsers typeset themselves: the pages need no network and no script for them."""
+"""Renders equations as MathML, which browsers display without a network connection or a script."""
 
 import re
 

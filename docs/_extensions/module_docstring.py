@@ -1,4 +1,4 @@
-"""The directive `module-docstring`: what stands at the top of a module, as it stands there."""
+"""The directive `module-docstring`: shows the docstring of a module as it is in the source."""
 
 import ast
 from pathlib import Path
@@ -13,7 +13,7 @@ PACKAGE = Path(goalward.__file__).parent
 
 
 class ModuleDocstring(SphinxDirective):
-    """Show a docstring as a literal block; its first line, a title, is left out."""
+    """Shows a docstring without its first line, as a literal block."""
 
     required_arguments = 1
 

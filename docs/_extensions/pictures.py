@@ -1,7 +1,7 @@
 """The directives `watch-page`, a page of goalward inside a page of the documentation, and `world-pictures`.
 
-Both are made while the pages are built, so they show what the version at hand does, and no picture is kept in the
-repository. The argument of `watch-page` is a world; `:rival:`, `:episodes:` and `:view:` are as on the command line.
+Both are made while the pages are built, so they show the current version, and the repository stores no pictures.
+The argument of `watch-page` is a world; `:rival:`, `:episodes:` and `:view:` are as on the command line.
 """
 
 import html
@@ -68,7 +68,7 @@ class WorldPictures(SphinxDirective):
 
 
 def picture(name: str, world: Any) -> str:
-    """Return a small drawing of a world, as a figure of HTML; empty for those that are too large to draw."""
+    """Return a small drawing of a world as an HTML figure; an empty string if the world is too large."""
     if isinstance(world, gw.SSP):
         values = gw.solve(world).values
         most = values[values < float("inf")].max()

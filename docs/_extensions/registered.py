@@ -1,4 +1,4 @@
-"""The directive `registered`: the docstrings of everything that a registry holds, worlds or agents."""
+"""The directive `registered`: the docstrings of all worlds or all agents in a registry."""
 
 import importlib
 
