@@ -73,7 +73,7 @@ class TestEnds:
         assert run.truncated
         assert 0 < np.count_nonzero(run.reached) < 200
         assert (run.steps[~run.reached] == 4).all()
-        assert environment.resets == 201
+        assert environment.resets == 200
         assert run.epochs.goals.sum() == np.count_nonzero(run.reached)
         cut = np.count_nonzero(~run.reached)
         assert f"truncated (the environment cut off {cut} of 200 episodes, also late ones; allow" in repr(run)
