@@ -161,8 +161,21 @@ class StepByStep(OnlineAgent):
         return 0
 
 
+class Remembering(Fixed):
+    """A user's agent that would learn, but plans only once."""
+
+    def begin(self, task: Task, rng: np.random.Generator) -> None:
+        super().begin(task, rng)
+        self.steps_seen = 0
+
+
 class TestUserAgents:
     """Agents that only define what they must."""
+
+    def test_an_agent_that_learns_but_never_plans_again(self) -> None:
+        best = gw.solve(GRID).policy.tolist()
+        with pytest.warns(UserWarning, match="Remembering never plans again"):
+            gw.learn(Remembering(best), GRID, 3)
 
     def test_the_plan_is_the_policy(self) -> None:
         best = gw.solve(GRID).policy
