@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
-import gymnasium
 import numpy as np
 import pytest
 
@@ -348,29 +347,6 @@ class TestFiles:
         )
         answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
         assert answer.split() == ["1", "None", "None", "False", "False"]
-
-    @pytest.mark.parametrize("key", [None, lambda observation: str(observation.get("row"))])
-    def test_an_observation_without_one_of_its_keys(self, key: Any, tmp_path: Path) -> None:
-        part = gymnasium.spaces.Discrete(2)
-
-        class Doors(gymnasium.Env):
-            """One step from the start to the goal."""
-
-            observation_space, action_space = gymnasium.spaces.Dict({"row": part, "open": part}), part
-
-            def reset(self, **options: Any) -> Any:
-                return {"row": 0, "open": 0}, {}
-
-            def step(self, action: int) -> Any:
-                return {"row": 1, "open": 0}, -1.0, True, False, {}
-
-        run = gw.learn(agents.PSRL(), gw.Environment(Doors(), goal="terminated", key=key), 3)
-        run.policy.save(tmp_path / "policy.npz")
-        policy = gw.load_policy(tmp_path / "policy.npz", key=key)
-        assert policy.knows({"row": 0, "open": 0})
-        for observation in ({"open": 0}, {"rwo": 0, "open": 0}):
-            with pytest.raises(StateError, match="has no key 'row'; its keys must be 'open', 'row'"):
-                policy.act(observation)
 
     @pytest.mark.parametrize("key", [None, lambda observation: str(observation.get("row"))])
     def test_an_observation_without_one_of_its_keys(self, key: Any, tmp_path: Path) -> None:

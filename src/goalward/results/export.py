@@ -91,8 +91,6 @@ COLUMNS: dict[str, tuple[str, Callable[[ListedRun], Any]]] = {
 }
 NAMES = ("study", "world", "agent", "run", "key", "state", "action", "state_name", "action_name", "visits")
 VISITS = {name: "int64" if name in ("run", "state", "action", "visits") else "string" for name in NAMES}
-NAMES = ("study", "world", "agent", "run", "key", "state", "action", "state_name", "action_name", "visits")
-VISITS = {name: "int64" if name in ("run", "state", "action", "visits") else "string" for name in NAMES}
 TYPES = {name: kind for name, (kind, _) in COLUMNS.items()}
 """The types of the columns in Parquet files, because a column without values shows no type."""
 
