@@ -46,7 +46,7 @@ def test_the_first_signal_is_raised_and_says_what_is_kept(number, code, said):
         interrupts.check_interrupt()
 
 
-@pytest.mark.parametrize("module", ["goalward.lazy", "goalward.progress", "goalward.cli"])
+@pytest.mark.parametrize("module", ["goalward.progress", "goalward.cli"])
 def test_a_signal_while_modules_are_imported_prints_no_traceback(module):
     code = (
         "import os, signal, sys\n"

@@ -4,13 +4,6 @@ Online learning in the stochastic shortest path (SSP) model. Names are imported 
 goalward`` and ``goalward --help`` start fast.
 """
 
-import os
-import signal
-import sys
-
-if os.path.basename(sys.argv[0]) == "goalward" and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, lambda *_: os._exit(130))  # no traceback before `catch_signals`
-
 from typing import TYPE_CHECKING
 
 from goalward.lazy import lazy

@@ -4,7 +4,6 @@ import gc
 import os
 import sys
 
-from goalward.progress import displayed
 from goalward.signals import Interrupted, catch_signals, ignore_signals, received
 
 
@@ -13,6 +12,8 @@ def entry() -> None:
     catch_signals()
     gc.set_threshold(50_000)  # collecting garbage while modules are imported takes 10 % of a start
     try:
+        from goalward.progress import displayed
+
         with displayed(sys.stderr):
             from goalward.cli import main
 
