@@ -118,7 +118,7 @@ def write_bytes(path: Path, content: bytes | Callable[[IO[bytes]], object], *, s
             with open(temporary, "xb") as file:
                 write(file)
                 file.flush()
-                os.fsync(file.fileno())  # otherwise a power cut may leave the name with an empty file
+                os.fsync(file.fileno())  # otherwise a power cut may leave an empty file
             os.replace(temporary, path)
         except BaseException:
             with contextlib.suppress(OSError):
