@@ -8,14 +8,13 @@ they survive a power cut. File modes follow the umask.
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import os
 import stat
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from goalward.errors import FileError
 
@@ -98,25 +97,23 @@ def parse(path: Path, text: Any, loads: Callable[[Any], Any], language: str) -> 
     return data
 
 
-def write_bytes(path: Path, content: bytes | Callable[[IO[bytes]], object], *, sync_name: bool = True) -> None:
+def write_bytes(path: Path, content: bytes, *, sync_name: bool = True) -> None:
     """Write a file atomically: on failure, raise FileError and leave the previous file unchanged.
 
     With ``sync_name=False``, a power cut may lose a new file but never leaves a partial one. Devices, such as
     ``/dev/stdout``, are written to, not replaced.
     """
-    write = content if callable(content) else lambda file: file.write(content)
     check_not_folder(path)
     folder = os.path.dirname(path) or "."
     temporary = f"{folder}/.{os.urandom(16).hex()}{TEMPORARY}"
     try:
         if path.parts[:2] == ("/", "dev") and (path.is_symlink() or (path.exists() and not path.is_file())):
-            write(buffer := io.BytesIO())  # Parquet asks for its position, which pipes do not have
-            path.write_bytes(buffer.getvalue())
+            path.write_bytes(content)
             return
         os.makedirs(folder, exist_ok=True)
         try:
             with open(temporary, "xb") as file:
-                write(file)
+                file.write(content)
                 file.flush()
                 os.fsync(file.fileno())  # otherwise a power cut may leave an empty file
             os.replace(temporary, path)

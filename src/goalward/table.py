@@ -8,15 +8,14 @@ columns for programs: NAME, NAME_low and NAME_high.
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
-from types import SimpleNamespace
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from goalward.errors import FileError, UnknownNameError
 from goalward.files import check_not_folder, write_bytes
@@ -125,7 +124,7 @@ class Table:
     @property
     def names(self) -> list[str]:
         """The names of the values that programs get."""
-        if self.rows and not self.types:
+        if self.rows:
             return list(plain_values(self.rows[0]))
         return list(self.types or [column.name for column in self.shown_columns])
 
@@ -137,28 +136,13 @@ class Table:
         schema = pa.schema([(name, pa.type_for_alias(types[name])) for name in self.names]) if types else None
         return pa.Table.from_pylist(self.data(), schema)
 
-    def write_parquet(self, file: IO[bytes]) -> None:
-        """Write the table to a Parquet file; if `types` are given, 10,000 rows at a time."""
-        from pyarrow.parquet import ParquetWriter
-
-        rows, most = iter(self.rows), 10_000 if self.types else None
-        batches = iter(lambda: replace(self, rows=list(islice(rows, most))).arrow(), None)
-        with ParquetWriter(file, (batch := next(batches)).schema, compression="zstd") as writer:
-            while len(batch):
-                writer.write_table(batch)
-                batch = next(batches)
-
     def csv(self) -> str:
         """Return the table as CSV with all digits; NaN and None are empty fields."""
-        return "".join(self.csv_lines())
-
-    def csv_lines(self) -> Iterator[str]:
-        """Yield the lines of `csv`, row by row."""
-        # A CSV writer returns what the `write` of its file returns: here, the line.
-        writer: Any = csv.DictWriter(SimpleNamespace(write=str), self.names, lineterminator="\n")
-        yield writer.writeheader()
-        for row in map(plain_values, self.rows):
-            yield writer.writerow({name: csv_field(value) for name, value in row.items()})
+        text = io.StringIO()
+        writer = csv.DictWriter(text, fieldnames=self.names, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({name: csv_field(value) for name, value in row.items()} for row in self.data())
+        return text.getvalue()
 
     def json(self) -> str:
         """Return the rows and notes as one line of JSON; infinite and undefined numbers are null."""
@@ -417,11 +401,12 @@ def save(tables: Sequence[Table], path: str | Path) -> None:
     path = Path(path)
     check_not_folder(path)
     if path.suffix == ".parquet":
-        write_bytes(path, tables[0].write_parquet)
-        return
-    if path.suffix == ".csv":
-        table = next((table for table in tables if not table.is_facts), tables[0])
-        write_bytes(path, lambda file: file.writelines(map(str.encode, table.csv_lines())))
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        sink = pa.BufferOutputStream()
+        pq.write_table(tables[0].arrow(), sink, compression="zstd")
+        write_bytes(path, sink.getvalue().to_pybytes())
         return
     if path.suffix not in ENDINGS:
         raise FileError(

@@ -1,14 +1,10 @@
 """Exports: one row for each run with what questions need, and the visits of state-action pairs."""
 
-import itertools
-import weakref
 from collections import Counter
 
-import pyarrow.parquet as parquet
 import pytest
 
 import goalward as gw
-from goalward.cli import main
 from goalward.results.export import TYPES, export_table, visits_table
 from goalward.studies.store import Store
 
@@ -44,41 +40,6 @@ def test_swept_settings_and_facts_about_worlds_are_columns(store):
         assert [row[name] for name in ("B_star", "T_star", "D", "c_min")] == [hard.B_star, hard.T_star, hard.D, 1.0]
         assert (row["world_digest"], row["states"], row["actions"]) == (world.digest, world.states, world.actions)
         assert row["total_epochs"] >= 1
-
-
-class Row(dict):
-    """A dictionary that can be referred to weakly."""
-
-
-@pytest.mark.parametrize("table_of", [export_table, visits_table])
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
-def test_files_are_written_run_by_run(store, table_of, ending, tmp_path, monkeypatch):
-    """Only a batch of rows is in memory, and files are the same as those of a whole table."""
-    monkeypatch.setattr("goalward.table.islice", lambda rows, most: itertools.islice(rows, most and 2))
-    whole, rows, path = table_of(store), [], tmp_path / f"runs.{ending}"
-
-    def watched(items):
-        for item in items:
-            rows.append(weakref.ref(row := Row(item)))
-            yield row
-            del row
-            assert sum(row() is not None for row in rows) <= 3
-
-    table_of(store, rows_in=watched).save(path)
-    assert len(rows) == len(whole) > 3
-    same = parquet.read_table(path).equals(whole.arrow()) if ending == "parquet" else path.read_text() == whole.csv()
-    assert same
-
-
-@pytest.mark.parametrize("options", [(), ("--visits",)])
-def test_the_verb_counts_what_it_writes(store, options, tmp_path, capsys):
-    table = visits_table(store) if options else export_table(store)
-    for arguments, written in (((), table.csv()), (("--out", str(tmp_path / "runs.csv")), f"{len(table)} ")):
-        with pytest.raises(SystemExit) as done:
-            main(["export", str(store.folder), *options, *arguments])
-        assert done.value.code == 0
-        assert capsys.readouterr().out.startswith(written)
-    assert (tmp_path / "runs.csv").read_text() == table.csv()
 
 
 def test_visits_are_those_of_the_steps(store):

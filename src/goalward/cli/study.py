@@ -7,7 +7,6 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Collection, Sequence
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -316,20 +315,14 @@ def export(
     from goalward.results.export import export_table, visits_table
     from goalward.studies.store import Store
 
-    store, written = Store.open(folder), count()
-    printed = out is None and format == "csv" and not sys.stdout.isatty()
-    streamed = printed or (out is not None and out.suffix in (".csv", ".parquet"))
-    rows_in = (lambda rows: map(lambda row, _: row, rows, written)) if streamed else list
-    table = visits_table(store, study, rows_in) if visits else export_table(store, study, absent, rows_in)
+    store = Store.open(folder)
+    table = visits_table(store, study) if visits else export_table(store, study, absent)
     say_choice(store, study)
-    if printed:
-        sys.stdout.writelines(table.csv_lines())
-    elif out is None:
+    if out is None:
         show(table, format=format)
     else:
         table.save(out)
-        number = next(written) if streamed else len(table)
-        say(f"{plural(number, 'row' if visits else 'run')} written: {out}")
+        say(f"{plural(len(table), 'row' if visits else 'run')} written: {out}")
 
 
 def status_tables(studies: Sequence[Status], notes: Sequence[str] = ()) -> list[Table]:
@@ -396,8 +389,13 @@ def problem_tables(failures: Sequence[Failure], damaged: Sequence[tuple[Path, st
             for failure in failures
         ]
         title = f"{plural(len(failures), 'run')} failed; output and errors are in {failures[0].path.parent}"
-        error = Column("error", write=lambda error: one_line(error, LONGEST_ERROR))
-        columns: Columns = ["world", "agent", "run", error, Column("record", "file")]
+        columns: Columns = [
+            "world",
+            "agent",
+            "run",
+            Column("error", write=lambda error: one_line(error, LONGEST_ERROR)),
+            Column("record", "file"),
+        ]
         tables.append(Table(rows, columns, "failures", title, most=MOST_LINES))
     if damaged:
         files = [{"file": str(path), "reason": reason} for path, reason in damaged]

@@ -89,17 +89,14 @@ COLUMNS: dict[str, tuple[str, Callable[[ListedRun], Any]]] = {
     "key": ("string", lambda run: run.spec.key),
     "file": ("string", lambda run: f"runs/{run.spec.key[:2]}/{run.spec.key}.parquet"),  # below the results folder
 }
-NAMES = ("study", "world", "agent", "run", "key", "state", "action", "state_name", "action_name", "visits")
-VISITS = {name: "int64" if name in ("run", "state", "action", "visits") else "string" for name in NAMES}
 TYPES = {name: kind for name, (kind, _) in COLUMNS.items()}
 """The types of the columns in Parquet files, because a column without values shows no type."""
 
 
-def export_table(store: Store, study: str | None = None, absent: bool = False, rows_in: Any = list) -> Table:
+def export_table(store: Store, study: str | None = None, absent: bool = False) -> Table:
     """Return the stored runs of a study, or of all studies of a folder.
 
-    With `absent`, runs that are missing, failed or damaged have a row too. With ``rows_in=iter``, each run is read when
-    its row is written, which is possible once.
+    With `absent`, runs that are missing, failed or damaged have a row too.
     """
     swept: dict[str, str] = {}
     for design in store.chosen(study):
@@ -107,15 +104,14 @@ def export_table(store: Store, study: str | None = None, absent: bool = False, r
             for name, value in swept_settings(cell).items():
                 kind = "double" if type(value) in (int, float) else "string"
                 swept[name] = kind if swept.get(name, kind) == kind else "string"
-
-    def row_of(run: ListedRun) -> dict[str, Any]:
-        row, settings = {name: value(run) for name, (_, value) in COLUMNS.items()}, swept_settings(run.cell)
-        for name, kind in swept.items():
-            value = settings.get(name)
-            row[name] = value if value is None or kind == "double" or type(value) is str else canonical(value)
-        return row
-
-    rows = rows_in(row_of(run) for run in list_runs(store, study) if absent or run.document)
+    rows = []
+    for run in list_runs(store, study):
+        if absent or run.document:
+            settings = swept_settings(run.cell)
+            rows.append({name: value(run) for name, (_, value) in COLUMNS.items()})
+            for name, kind in swept.items():
+                value = settings.get(name)
+                rows[-1][name] = value if value is None or kind == "double" or type(value) is str else canonical(value)
     shown: Columns = [
         Column("key", write=lambda key: str(key[:12])),  # enough to tell the runs of any folder apart
         "study", "world", "agent", "episodes", "run", "state",
@@ -124,27 +120,24 @@ def export_table(store: Store, study: str | None = None, absent: bool = False, r
     return Table(rows, shown, "runs", types=TYPES | swept)
 
 
-def visits_table(store: Store, study: str | None = None, rows_in: Any = list) -> Table:
+def visits_table(store: Store, study: str | None = None) -> Table:
     """Return how often each state-action pair was visited in each stored run; pairs without a visit are left out.
 
     Files do not hold visits, so the runs are carried out again, which executes the user's files that they need. Worlds
     without a model are left out.
     """
-
-    def rows() -> Iterator[dict[str, Any]]:
-        total = sum(bool(run.document) for run in list_runs(store, study))
-        runs = (run for run in list_runs(store, study) if run.document)
-        for listed_run in counted("carrying out runs again", "runs", runs, total):
-            world, run = rerun(listed_run.spec, store.attachments)
-            if isinstance(world, SSP):
-                pairs = run.trajectory.states * world.actions + run.trajectory.actions
-                same = {name: COLUMNS[name][1](listed_run) for name in ("study", "world", "agent", "run", "key")}
-                for pair, visits in zip(*(part.tolist() for part in np.unique(pairs, return_counts=True)), strict=True):
-                    state, action = divmod(pair, world.actions)
-                    names = {"state_name": world.state_name(state), "action_name": world.action_name(action)}
-                    yield same | {"state": state, "action": action, **names, "visits": visits}
-
-    return Table(rows_in(rows()), name="visits", types=VISITS)
+    rows: list[dict[str, Any]] = []
+    runs = [run for run in list_runs(store, study) if run.document]
+    for listed_run in counted("carrying out runs again", "runs", runs, len(runs)):
+        world, run = rerun(listed_run.spec, store.attachments)
+        if isinstance(world, SSP):
+            pairs = run.trajectory.states * world.actions + run.trajectory.actions
+            same = {name: COLUMNS[name][1](listed_run) for name in ("study", "world", "agent", "run", "key")}
+            for pair, visits in zip(*(part.tolist() for part in np.unique(pairs, return_counts=True)), strict=True):
+                state, action = divmod(pair, world.actions)
+                names = {"state_name": world.state_name(state), "action_name": world.action_name(action)}
+                rows.append(same | {"state": state, "action": action, **names, "visits": visits})
+    return Table(rows, name="visits")
 
 
 def swept_settings(cell: Cell) -> dict[str, Any]:
