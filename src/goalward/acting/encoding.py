@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 from ast import literal_eval
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property
 from operator import index
 from typing import Any
@@ -50,8 +50,6 @@ class Encoding:
         Whether the action after the last one gives up.
     action_names
         The names of the actions, except giving up.
-    fields
-        The keys that every observation must have, if observations are dicts.
 
     Examples
     --------
@@ -74,14 +72,13 @@ class Encoding:
         needs_key: bool = False,
         give_up: bool = False,
         action_names: Sequence[str] | None = None,
-        fields: Sequence[str] = (),
     ):
         self.observations, self.action_space = observations, actions
         self.states = max_states if observations is None else size(observations)
         self.actions = size(actions)
         self.key, self.needs_key = key, needs_key or key is not None
         self.numbers = {key: number for number, key in enumerate(keys)}
-        self.give_up, self.fields = give_up, list(fields)
+        self.give_up = give_up
         self.action_names = None if action_names is None else tuple(action_names)
 
     @property
@@ -132,9 +129,6 @@ class Encoding:
 
     def find(self, observation: Any) -> int | None:
         """Return the number of an observation, None if an open-ended numbering does not contain it yet."""
-        if absent := [name for name in self.fields if isinstance(observation, Mapping) and name not in observation]:
-            keys = f"{absent[0]!r}; its keys must be {', '.join(map(repr, self.fields))}"
-            raise StateError(f"the observation {brief(observation)} has no key {keys}")
         if self.observations is not None:
             return self.state(observation)
         return self.numbers.get(self.key_of(observation))
@@ -186,7 +180,6 @@ class Encoding:
             "keys": repr(self.keys),
             "needs_key": self.needs_key,
             "give_up": self.give_up,
-            "fields": self.fields,
             "action_names": None if self.action_names is None else list(self.action_names),
         }
 

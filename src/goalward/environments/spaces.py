@@ -90,8 +90,7 @@ def encoding_of(
     names = ACTION_NAMES.get(type(getattr(environment, "unwrapped", environment)).__name__)
     names = names if names is not None and len(names) == size(moves) else None  # a wrapper may change the actions
     check("max_states", max_states, between(1, MOST_STATES))
-    fields = list(getattr(space, "spaces", ())) if type(space).__name__ == "Dict" else []
-    return Encoding(observations, moves, max_states=max_states, key=key, action_names=names, fields=fields)
+    return Encoding(observations, moves, max_states=max_states, key=key, action_names=names)
 
 
 def actions_of(environment: Any, actions: int | None) -> Space:
