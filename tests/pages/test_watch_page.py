@@ -417,7 +417,6 @@ def test_the_verb(tmp_path, capsys, monkeypatch):
     assert (tmp_path / "page.html").stat().st_size > 10_000
     for arguments, message in (
         (["--out", "page.pdf"], "pages are HTML files"), (["--rival-set", "delta=1"], "choose a rival with --rival"),
-        (["--rival", "q-learning", "--rival", "uniform"], "choose --rival q-learning or --rival uniform"),
         (["--agent", "psrll"], "psrl"),
     ):  # fmt: skip
         with pytest.raises(SystemExit) as done:

@@ -85,9 +85,7 @@ def watch(
     settings: options.Settings = None,
     agent: options.AgentName = None,
     agent_settings: options.AgentSettings = None,
-    rivals: Annotated[
-        list[str] | None, typer.Option("--rival", help="A second algorithm to show, with the same seed.")
-    ] = None,
+    rival: Annotated[str | None, typer.Option(help="A second algorithm to show, with the same seed.")] = None,
     rival_settings: Annotated[
         list[str] | None, typer.Option("--rival-set", metavar="NAME=VALUE", help="A setting of the rival. Repeatable.")
     ] = None,
@@ -114,9 +112,7 @@ def watch(
     from goalward.ssp.model import SSP
 
     check_page_path(out)
-    if rivals and len(rivals) > 1:
-        raise SettingError(f"a page shows one rival, not {len(rivals)}; choose --rival {' or --rival '.join(rivals)}")
-    if not rivals and rival_settings:
+    if rival is None and rival_settings:
         raise SettingError("--rival-set is a setting of the rival; choose a rival with --rival")
     rules = given_options(goal=goal, start=start, cost=cost, give_up_cost=give_up_cost)
     model = load_shown(world, settings or [], **rules)
@@ -124,7 +120,7 @@ def watch(
     episodes = usual_episodes if episodes is None else episodes
     if not isinstance(model, SSP) and live:
         raise SettingError(f"{world} has no model, which --live needs; leave out --live to replay the run")
-    chosen = [(agent or usual_agent, agent_settings), *((rival, rival_settings) for rival in rivals or [])]
+    chosen = [(agent or usual_agent, agent_settings), *([(rival, rival_settings)] if rival else [])]
 
     def run_agent(index: int, **options: Any) -> SingleRun:
         name, own_settings = chosen[index]
