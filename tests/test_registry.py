@@ -144,7 +144,7 @@ def test_a_prior_is_a_name_or_a_table() -> None:
         'prior is 3; it must be a prior, a name, such as "dirichlet", or a table such as { kind = "dirichlet",'
         " concentration = 0.1 }"
     )
-    with pytest.raises(SettingError, match="the finite prior can be used in Python only: it holds models"):
+    with pytest.raises(SettingError, match="finite prior can be used in Python only: its models cannot be written"):
         complete({"prior": "finite"})
     with pytest.raises(SettingError, match="support is 'rows'; it must be"):
         priors.build({"kind": "dirichlet", "support": "rows"}, WORLD)

@@ -141,7 +141,6 @@ def test_conditions_also_end_policies_without_a_kernel(which: int) -> None:
         assert ends[0] == ends[1]
 
 
-@pytest.mark.filterwarnings("ignore:fickle never plans again")
 @given(models(dead_ends=False, costs=("unit", "ties", "real")), st.integers(0, 2**32))
 def test_compiled_and_stepwise_give_the_same_run(ssp: SSP, seed: int) -> None:
     try:

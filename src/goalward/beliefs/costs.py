@@ -3,8 +3,7 @@
 Prior
     The cost of a state-action pair is normal with unknown mean m and unknown variance v; pairs are independent. If
     costs lie in [l, h], then v is inverse gamma with shape 1 and scale (0.1 (h - l))², and given v, m is normal with
-    mean l and variance v. This is as if every pair had already cost l once, the smallest possible cost. So unseen pairs
-    look cheap and are tried.
+    mean l and variance v. So unseen pairs look cheap and are tried, as if each had already cost l once.
 
 Posterior
     After n costs with mean x and sum of squared deviations q, m has Student's t distribution with 2 a degrees of

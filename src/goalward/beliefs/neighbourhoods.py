@@ -73,7 +73,7 @@ GEOMETRIC_LAWS = 5
 
 @register("neighbourhoods")
 class Neighbourhoods(Prior):
-    """A prior for few possible successors: each row uses an unknown subset of an unknown neighbourhood of its state.
+    """A prior for few possible successors: each row uses a subset of an unknown neighbourhood.
 
     Examples
     --------

@@ -127,7 +127,7 @@ class ContinuousAgent(Learner[TaskSpec, ContinuousPlan]):
 
 @register("continuous-psrl")
 class ContinuousPSRL(ContinuousAgent):
-    """Posterior sampling for continuous states of at most four dimensions; learns the dynamics and their noise."""
+    """Posterior sampling for continuous states of at most four dimensions; learns dynamics and noise."""
 
     recommended: ClassVar[str] = "continuous states"
 

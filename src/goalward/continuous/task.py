@@ -411,10 +411,7 @@ class ContinuousSimulator:
     stuck = False
 
     def __init__(
-        self,
-        spec: TaskSpec,
-        start: Callable[[], Any],
-        move: Callable[[Floats, int], tuple[ArrayLike, bool, bool]],
+        self, spec: TaskSpec, start: Callable[[], Any], move: Callable[[Floats, int], tuple[ArrayLike, bool, bool]]
     ):
         self.spec, self.start, self.move = spec, start, move
         self.reset()

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import copy
 import time
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, TypedDict, Unpack, overload
@@ -284,10 +283,6 @@ class Loop:
         if self.checkpoint is not None:
             self.checkpoint.before_plan = copy.deepcopy(agent_file.progress(self.agent))
         plan = self.agent.plan(self.stage.state)
-        first = not (self.ledger.total_steps or self.agent.online) and isinstance(plan, Plan)
-        if first and self.agent.learnt and all(limit is None or limit is False for limit in plan[1:6]):
-            text = "never plans again, because its first plan has no condition that ends it; add one, such as"
-            warnings.warn(f"{self.agent.name} {text} Plan(policy, stop_after_steps=100)", stacklevel=2)
         if self.checkpoint is not None:
             self.checkpoint.before_plan = None
         if self.plans is not None:

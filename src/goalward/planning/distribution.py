@@ -1,7 +1,6 @@
 """The distribution of a policy's cost: variance, quantiles, the mean of the worst episodes, P(cost <= b).
 
-Costs lie on a grid: cost = units * step, with an integer number of units. The mass of an episode is moved along the
-grid,
+Costs lie on a grid: cost = units * step, with integer units. The mass of an episode is moved along the grid,
 
     x_k(s')  =  Σ_(s, a)  π(a | s) p(s' | s, a) y_{k - units(s, a)}(s),
 

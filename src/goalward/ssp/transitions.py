@@ -119,8 +119,7 @@ def rows_of(
     """Check columns, sort them into rows and return the arguments of `SSP.from_rows`.
 
     `goals` returns which of the names are goals. `start` is the name of the initial state, by default the first
-    non-goal state. `location` returns the position of a row in the table, for messages. Repeated transitions are
-    summed.
+    non-goal state. `location` returns the position of a row in the table, for messages. Repeats are summed.
     """
     is_goal = goals(columns)
     table_rows = None

@@ -11,9 +11,8 @@ of posterior sampling, the same holds for theta_l if the world is drawn from the
 Checks
     A miss is a kernel outside its set. `coverage` counts the misses of a run and adds up the probabilities of a miss
     that the lemma allows, called promised. By Markov's inequality, P(misses >= m) <= promised / m, even though the
-    checks are not independent.
-    For a fixed number of visits, the probability of a miss is a sum of binomial probabilities. `miss_probability`
-    computes this sum, so that even a promise of 1e-8 can be tested.
+    checks are not independent. For a fixed number of visits, the probability of a miss is a sum of binomial
+    probabilities. `miss_probability` computes this sum, so that even a promise of 1e-8 can be tested.
 
 The paper's proof only covers a fixed n; docs/explanation/theory.md repairs it. The lemma is checked here as stated.
 """

@@ -85,13 +85,7 @@ def features(model: SSP, wanted: Sequence[Quantity]) -> Floats:
 
 
 def sample_pair(
-    agent: Agent,
-    prior: Prior,
-    costs: Floats,
-    epoch: int,
-    episodes: int,
-    seed: int,
-    wanted: Sequence[Quantity],
+    agent: Agent, prior: Prior, costs: Floats, epoch: int, episodes: int, seed: int, wanted: Sequence[Quantity]
 ) -> tuple[Floats, Floats] | None:
     """Draw a world with these costs from a prior, learn in it, and return the quantities of theta_l and of theta_*.
 

@@ -14,8 +14,7 @@ def river_swim(states: Size = 6, forward: Share = 0.35, back: Share = 0.05, drif
     """RiverSwim: swim upstream against the current; drifting back is cheap and always succeeds.
 
     The swimmer of Strehl and Littman (2008) as a shortest path problem: the goal replaces the reward at the source, and
-    a cheaper action replaces the small reward at the mouth. An agent learns little from a step, because most steps stay
-    where they are.
+    a cheaper action replaces the small reward at the mouth. An agent learns little per step, because most steps stay.
 
     :States: `states` positions, from 0 at the mouth to the last position before the source.
     :Actions: drift, swim, available everywhere.
@@ -24,8 +23,7 @@ def river_swim(states: Size = 6, forward: Share = 0.35, back: Share = 0.05, drif
     :Costs: 1 for swim, `drift_cost` for drift.
     :Start and goal: The start is the mouth. The goal is one position beyond the last state.
     :Known values: Always swimming is optimal. With f = `forward` and b = `back`, it takes t(0) = 1/f steps from the
-        mouth to the next position and t(i) = (1 + b t(i-1))/f from position i. V*(start) is their sum, 19.4444 with the
-        default settings.
+        mouth to position 1 and t(i) = (1 + b t(i-1))/f from position i on. V*(start) is their sum: 19.4444 by default.
     """
     return line(("drift", "swim"), states, forward, check("back", back, between(0.0, 1.0 - forward)), drift_cost)
 

@@ -42,8 +42,7 @@ def grid_world(rows: Size = 3, columns: Size = 4, success: Share = 0.85) -> SSP:
         layout stores their positions.
     :Actions: left, right, up, down, available everywhere.
     :Transitions: With probability `success` to the neighbouring cell in the direction of the action, with probability
-        ``(1 - success) / 3`` each to the neighbour in one of the three other directions. Moves off the grid have no
-        effect.
+        ``(1 - success) / 3`` each to the three other neighbours. Moves off the grid have no effect.
     :Costs: 1 for every action; `SSP.with_costs` changes them.
     :Start and goal: The start is the top left cell, the goal the bottom right one.
     :Known values: Default settings: V*(start) = B* = T* = 6.0365. From the start, the uniformly random policy costs
@@ -66,8 +65,7 @@ def grid_map(text: str = TWO_ROOMS, success: Share = 0.85) -> SSP:
     column, as in ``wind = 0 0 1 1``. Common indentation and empty lines at both ends are ignored. The default map is
     two rooms joined by a door.
 
-    :States: The cells that are neither wall nor goal, row by row. They have no names; the layout stores their
-        positions.
+    :States: The cells that are neither wall nor goal, row by row, without names; the layout stores their positions.
     :Actions: left, right, up, down, available everywhere except in pits, where no action is available.
     :Transitions: As in GridWorld; moves into a wall or off the grid have no effect. After the move, wind carries the
         walker up, or down if it is negative. The number of cells is the wind of the column in which the step began; a

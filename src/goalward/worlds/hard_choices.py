@@ -16,7 +16,7 @@ from goalward.worlds.base import empty_kernel, register
 def traps(
     length: Size = 9, detour: Size = 12, stride: Size = 3, good: Share = 0.03, bad: Share = 0.35, seed: Count = 0
 ) -> SSP:
-    """Traps: a corridor crossed by walking or leaping; a failed leap ends in a long detour back to the start.
+    """Traps: a corridor crossed by walking or leaping; a failed leap ends in a long detour.
 
     The agent has to learn in which positions leaps are worth the risk, and each mistake is expensive.
 

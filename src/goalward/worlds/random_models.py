@@ -128,7 +128,7 @@ def clusters(
     bridge: Annotated[float, Ge(1e-9), Le(0.5)] = 0.1,
     seed: Count = 0,
 ) -> SSP:
-    """Clusters: groups of states that lead to each other, and rare transitions from one group to the next.
+    """Clusters: groups of states that lead to each other, with rare transitions between groups.
 
     Inside a group all transitions are possible; only the few state-action pairs that leave the group matter.
 

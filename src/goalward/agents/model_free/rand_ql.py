@@ -56,7 +56,7 @@ LENGTH, MEAN, EPISODES = range(3)
 
 @register("rand-ql")
 class RandQL(QTable, kw_only=True):
-    """Q-learning with random learning rates; it stores S A J numbers and does not plan. No theorem covers it."""
+    """Q-learning with random learning rates; it stores S A J numbers. No theorem covers it."""
 
     members: Annotated[int, Ge(1), Le(100)] = 2
     """J, the number of estimates of each pair; Q is the smallest of them."""

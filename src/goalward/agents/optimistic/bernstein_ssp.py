@@ -47,7 +47,7 @@ TOLERANCE = 1e-10
 
 @register("bernstein-ssp")
 class BernsteinSSP(Optimist):
-    """Optimism by Bernstein intervals; it does not need B* or T*, and it needs K only if some costs are zero."""
+    """Optimism by Bernstein intervals; it needs no B* or T*, and K only if some costs are zero."""
 
     bound = "O~(B* S sqrt(A K))"
     assumes = "c >= c_min > 0"

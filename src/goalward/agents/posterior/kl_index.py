@@ -75,7 +75,7 @@ class MeanRows(NamedTuple):
 
 @register("kl-index")
 class KLIndex(BeliefAgent):
-    """Optimism by the exact lower tail of the posterior; the optimism grows for pairs that are not played."""
+    """Optimism by the exact lower tail of the posterior; it grows for pairs that are not played."""
 
     prior: Prior = Neighbourhoods()
     """The distribution of the kernel before any step is seen."""
