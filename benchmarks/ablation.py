@@ -1,10 +1,10 @@
-"""What each mechanism of the planner buys: `make bench-ablation`.
+"""How much time each mechanism of the planner saves: `make bench-ablation`.
 
-One mechanism at a time is replaced by nothing, by patching the planner from outside, and everything is planned again:
-models of all families of `families.py`, and posterior samples as agents plan on them. The table shows CPU time without
-the mechanism over CPU time with it, so 1.3 means that it makes planning 1.3 times faster. The smallest of several
-repetitions counts; differences below 10 % are noise. A case is ended after 15 CPU seconds, and "unproved" says that the
-planner gave up. The tables go to the terminal and, when no cases were named, to benchmarks/results/ablation.md.
+The benchmark switches off one mechanism of the planner at a time, and plans again: on the models of all families of
+`families.py`, and on posterior samples. The table shows CPU time without the mechanism divided by CPU time with it: 1.3
+means that the mechanism makes planning 1.3 times faster. The smallest of several repetitions counts; differences below
+10 % are noise. A case is stopped after 15 CPU seconds. "unproved" means that the planner could not prove its answer.
+The tables go to the terminal and, unless you name cases, to benchmarks/results/ablation.md.
 
     python benchmarks/ablation.py [CASE...]
 """
@@ -43,14 +43,14 @@ LARGE = {
     "g300", "g300s", "r1e5", "r1e5h", "ill1e5", "rescue1e4-4", "rescue1e4-12", "rescue1e5-6", "drunk1e5", "box1e5",
     "rooms1e5", "maze1e5", "range1e5", "race7e4", "power1e5", "clusters2e4", "queue1e5", "layers1e5", "free1e5",
 }  # fmt: skip
-ENOUGH, REPETITIONS = 0.2, 7  # CPU seconds after which a case is not repeated, and how often at most
-LIMIT = 15.0  # CPU seconds after which a case is ended
-SAMPLES = 30  # plans on posterior samples in a row
+ENOUGH, REPETITIONS = 0.2, 7  # stop repeating a case after this many CPU seconds, or this many repetitions
+LIMIT = 15.0  # CPU seconds after which a case is stopped
+SAMPLES = 30  # posterior samples that are planned on in turn
 ALL = "nothing"
 
 
 def nothing(*arguments: Any, **options: Any) -> None:
-    """Stand for a mechanism that is switched off."""
+    """Do nothing: the replacement of a mechanism that is switched off."""
 
 
 def one_block(members: Any, reduced: Any, *arguments: Any) -> Blocks:
@@ -66,7 +66,7 @@ def unproved(reduction: Any, extended: Any, *arguments: Any, **options: Any) -> 
 
 
 PLANNING = "goalward.planning."
-# mechanism: what is replaced, and by what
+# mechanism: {attribute in goalward.planning: its replacement}
 MECHANISMS: dict[str, dict[str, Any]] = {
     ALL: {},
     "blocks": {"reduction.find_blocks": one_block},
@@ -98,7 +98,7 @@ def walk(states: int, forward: float) -> gw.SSP:
 
 
 def queue(states: int) -> gw.SSP:
-    """Return a queue to be emptied; of the three speeds of service the two cheap ones let it grow."""
+    """Return the model of a queue that must be emptied; only the most expensive of three service speeds shrinks it."""
     waiting, arrival, speeds = np.arange(states), 0.49, np.array([0.45, 0.49, 0.50])
     ends = np.where(waiting > 0, waiting - 1, states), waiting, np.minimum(waiting + 1, states - 1)
     successors = np.repeat(np.stack(ends, axis=1), 3, axis=0)
@@ -108,14 +108,14 @@ def queue(states: int) -> gw.SSP:
     return gw.SSP.from_rows(rows, successors.ravel(), shares.ravel(), costs, states // 2)
 
 
-# learning: the world, and its prior
+# name: (function that makes the world, function that makes the prior)
 LEARNING: dict[str, tuple[Callable[[], gw.SSP], Callable[[gw.SSP], gw.beliefs.Prior]]] = {
     "known support, 100 x 100": (partial(gw.worlds.grid_world, 100, 100), lambda world: gw.Dirichlet(0.1, world)),
     "dense, 200": (lambda: dense_world(200), lambda world: gw.Dirichlet(0.1)),
     "neighbourhoods, 50": (partial(gw.worlds.grid_world, 7, 7), lambda world: gw.Neighbourhoods()),
     "neighbourhoods, 200": (partial(gw.worlds.grid_world, 14, 14), lambda world: gw.Neighbourhoods()),
 }
-# evaluation of a policy that drifts away from the goal: states, and the probability of a step towards it
+# Evaluation of a policy that drifts away from the goal. name: (states, probability of a step towards the goal)
 WALKS: dict[str, tuple[int, float]] = {"policy, 100 states": (100, 0.42), "policy, 500 states": (500, 0.485)}
 MODELS = [name for makers in FAMILIES.values() for name in makers if name not in HUGE]
 QUEUE = "queue with slow service"
@@ -123,7 +123,7 @@ CASES = [*MODELS, QUEUE, *WALKS, *LEARNING]
 
 
 def plan_once(case: str) -> Callable[[], tuple[float, bool]]:
-    """Return a function that plans once and says how many CPU seconds that took, and whether the answer is proved."""
+    """Return a function that plans once and returns the CPU seconds, and whether the answer is proved."""
     if case in LEARNING:
         make_world, make_prior = LEARNING[case]
         world = make_world()
@@ -152,7 +152,7 @@ def plan_once(case: str) -> Callable[[], tuple[float, bool]]:
 
 
 def replan(samples: list[gw.SSP], tolerance: float) -> tuple[float, bool]:
-    """Plan on one sample after the other; return the mean CPU seconds of a plan."""
+    """Plan on each sample in turn; return the mean CPU seconds of a plan, and True for proved."""
     planner, start = Replanner(), time.process_time()
     for model in samples:
         planner.solve(model, tolerance)
@@ -160,7 +160,7 @@ def replan(samples: list[gw.SSP], tolerance: float) -> tuple[float, bool]:
 
 
 def measure_here(cases: list[str], mechanism: str) -> None:
-    """Plan with one mechanism switched off and print what it took, as `processes.records` reads it."""
+    """Plan with one mechanism switched off; print the CPU seconds as JSON lines for `processes.records`."""
     gw.warm_up()
     with ExitStack() as patches:
         for target, replacement in MECHANISMS[mechanism].items():
@@ -175,10 +175,10 @@ def measure_here(cases: list[str], mechanism: str) -> None:
 
 
 def measure(cases: list[str], mechanism: str) -> dict[str, dict[str, Any]]:
-    """Measure a mechanism in a process of its own; after a case that reached the limit, another one begins."""
+    """Measure all cases without a mechanism in a separate process; restart it after a case that reached the limit."""
     results: dict[str, dict[str, Any]] = {}
     while len(results) < len(cases):
-        say(f"  without {mechanism}: {len(results)} of {len(cases)}")
+        say(f"  without {mechanism}: {len(results)} of {len(cases)} cases done")
         waiting = cases[len(results) :]
         try:
             measured = records([sys.executable, __file__, "--without", mechanism, *waiting], LIMIT)
@@ -199,8 +199,8 @@ def cell(without: dict[str, Any], with_all: dict[str, Any]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--without", choices=MECHANISMS, help=argparse.SUPPRESS)
-    parser.add_argument("--large", action="store_true", help="measure the larger models of each family, too")
-    parser.add_argument("cases", nargs="*", metavar="CASE", help="of " + ", ".join(CASES))
+    parser.add_argument("--large", action="store_true", help="also measure the larger models of each family")
+    parser.add_argument("cases", nargs="*", metavar="CASE", help="case to measure: " + ", ".join(CASES))
     arguments = parser.parse_args()
     one_core()
     if arguments.without:
@@ -208,7 +208,7 @@ def main() -> None:
         return
     cases = arguments.cases or [case for case in CASES if arguments.large or case not in LARGE]
     results = {mechanism: measure(cases, mechanism) for mechanism in MECHANISMS}
-    for case, again in measure(cases, ALL).items():  # once more at the end, where the machine may be faster or slower
+    for case, again in measure(cases, ALL).items():  # again, as the machine's speed may have changed
         results[ALL][case]["seconds"] = min(results[ALL][case]["seconds"], again["seconds"])
     switched_off = [mechanism for mechanism in MECHANISMS if mechanism != ALL]
     rows = [

@@ -1,15 +1,15 @@
-"""What the planner may cost in itself, each figure from a fresh process: `python benchmarks/budgets.py NAME`.
+"""Time and memory of single operations, each measured in a fresh process: `python benchmarks/budgets.py NAME`.
 
-    small-grid      microseconds of one `solve` of the 3 x 4 grid, compiled; every call gets a model not seen before
-    small-dense     milliseconds of one `solve` of a 100-state dense model, started from the solution of the last one:
-                    rows drawn anew from Dirichlet(1, ..., 1) over 101 successors, four actions
-    compile         CPU seconds to compile the kernels of `solve`, `evaluate`, `hardness` and `structure` on an empty
-                    cache, imports not counted; the caller passes an empty GOALWARD_CACHE_DIR
-    compile-all     the same for all kernels of the package: those of agents, beliefs and learning too
+    small-grid      microseconds of one `solve` of the 3 x 4 grid with compiled kernels; every call gets a new model
+    small-dense     milliseconds of one `solve` of a dense model, started from the previous model's solution; each
+                    model has 100 states, four actions and new rows from Dirichlet(1, ..., 1) over 101 successors
+    compile         CPU seconds to compile the kernels of `solve`, `evaluate`, `hardness` and `structure`, without
+                    imports; the caller must set GOALWARD_CACHE_DIR to an empty folder
+    compile-all     the same for all kernels of the package, including those of agents, beliefs and learning
     memory-world    peak megabytes of a process that makes `worlds.grid_world(1000, 1000)` and solves it
-    memory-rows     the same with the grid made as plain arrays and checked by `SSP.from_rows`
+    memory-rows     the same, but the process builds the grid as plain arrays and calls `SSP.from_rows`
 
-Prints one JSON line with the smallest and the median figure.
+The script prints one JSON line with the smallest and the median measurement.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import models
 def small_grid() -> list[float]:
     import goalward as gw
 
-    # A batch is long enough for the clock; models are made before, so that nothing remembered helps.
+    # A batch is long enough for the clock. Each call gets its own model, so that no cached result helps.
     gw.solve(gw.worlds.grid_world())
     figures = []
     for _ in range(100):
@@ -92,7 +92,7 @@ def memory_rows() -> list[float]:
 
 
 def peak_megabytes() -> float:
-    """Return the peak of this program's memory; `getrusage` would also count the process that started it."""
+    """Return the peak memory of this process; on Linux, `getrusage` would include the memory of its parent."""
     status = Path("/proc/self/status")
     if status.exists():
         line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))

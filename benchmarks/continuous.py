@@ -15,14 +15,14 @@ import goalward as gw
 from processes import machine
 
 TASKS = {"mountain-car": (20, 20), "Pendulum-v1": (5, 20), "navigation": (5, 20), "Acrobot-v1": (2, 40)}
-"""Seeds and episodes; those of Gymnasium are made without their time limits."""
+"""Task: (seeds, episodes). Gymnasium tasks are made without their time limits."""
 OUT = Path(__file__).parent / "results" / "continuous.md"
 
 
 def row(name: str, seeds: int, episodes: int) -> str:
-    """Run a task and return a row of the table."""
+    """Learn a task with several seeds, and return a row of the table."""
     task = gw.worlds.load_world(name, ["max_episode_steps=-1"] if name.endswith("v1") else [])
-    gw.learn(gw.agents.ContinuousPSRL(), task, 1, seed=0, max_steps=2)  # compiles
+    gw.learn(gw.agents.ContinuousPSRL(), task, 1, seed=0, max_steps=2)  # compiles the kernels
     steps, seconds = [], []
     for seed in range(seeds):
         start = time.process_time()
@@ -55,7 +55,7 @@ def main() -> None:
         "# Continuous PSRL-SSP with its default settings", "",
         f"Written by `python benchmarks/continuous.py`. {machine()}", "",
         heading, "|---|---|---|---|---|---|---|---|", *rows, "",
-        "All numbers of the middle columns are steps per episode; the memory is that of all tasks so far.",
+        "The middle columns count steps per episode. The memory includes the tasks of the rows above.",
     ]  # fmt: skip
     OUT.write_text("\n".join(lines) + "\n", encoding="utf-8")
 

@@ -2,12 +2,13 @@
 
     python benchmarks/environments.py > benchmarks/results/environments.md
 
-Unknown costs: the gap regret of PSRL-SSP and Q-learning after 3,000 episodes in worlds whose costs are hidden, or
-hidden and noisy, divided by that of the runs with the same seeds that know the costs; and its growth exponent in K, as
-in the summaries of studies, with a 95 % interval. The aim is a ratio of at most 2.5 and an interval below 1.
+Unknown costs: PSRL-SSP and Q-learning learn for 3,000 episodes in worlds whose costs are hidden, or hidden and noisy.
+The table shows their gap regret, its ratio to the gap regret of runs with the same seeds and known costs, and its
+growth exponent in K with a 95 % interval, as in the summaries of studies. The aim is a ratio of at most 2.5 and an
+interval below 1.
 
-Deployed policies: psrl with its default prior, in the warehouse of the examples for 1,000 episodes, evaluated exactly
-in its hidden model, and in Taxi for 500 episodes.
+Deployed policies: PSRL-SSP with its default prior learns for 1,000 episodes in the warehouse of the examples, and for
+500 episodes in Taxi. The warehouse policy is evaluated exactly in the hidden model of the warehouse.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ COSTS = {
 
 
 def regrets(agent: str, world: str, options: dict[str, str]) -> np.ndarray:
-    """Return the gap regret of each run after some episodes, ``[runs, points]``."""
+    """Return the gap regret of each run after each number of episodes in `POINTS`, ``[runs, points]``."""
     place = gw.ModelWorld(WORLDS[world](), **options)  # type: ignore[arg-type]
     runs = [gw.learn(AGENTS[agent](), place, EPISODES, seed=seed) for seed in range(RUNS)]
     return np.array([run.gap_regret[POINTS - 1] for run in runs])
@@ -70,14 +71,14 @@ def warehouse() -> None:
         policy = gw.learn(gw.agents.PSRL(), env, 1000, seed=seed).policy
         excess.append(100.0 * (gw.evaluate(model, policy.table).costs[start] / optimum - 1.0))  # type: ignore[attr-defined]
     print(f"\n## Warehouse, 1,000 episodes, {RUNS} runs\n")
-    print(f"The optimum of the hidden model is {optimum:.2f}. Deployed policies cost more by, in per cent:\n")
+    print(f"The optimal cost in the hidden model is {optimum:.2f}. Excess cost of each deployed policy, in per cent:\n")
     print(f"{', '.join(f'{max(value, 0.0):.1f}' for value in sorted(excess))}; mean {np.mean(excess):.1f}.")
 
 
 def taxi() -> None:
-    gw.learn(gw.agents.PSRL(), gymnasium.make("Taxi-v4"), 1, max_steps=3)  # loads the kernels
-    print("\n## Taxi, the default call, 500 episodes\n")
-    print("| seed | CPU seconds | of the last 100 reached the goal | deployed policy, 200 episodes |")
+    gw.learn(gw.agents.PSRL(), gymnasium.make("Taxi-v4"), 1, max_steps=3)  # loads or compiles the kernels
+    print("\n## Taxi, default settings, 500 episodes\n")
+    print("| seed | CPU seconds | last 100 episodes: goal reached | deployed policy, 200 episodes |")
     print("| ---: | ---: | ---: | --- |")
     for seed in range(3):
         began = time.process_time()
@@ -91,7 +92,8 @@ def taxi() -> None:
 
 
 if __name__ == "__main__":
-    print("# Environments\n\nWritten by `benchmarks/environments.py`; steps by `benchmarks/gymnasium_steps.py`.\n")
+    print("# Environments\n")
+    print("Written by `benchmarks/environments.py`; steps per second by `benchmarks/gymnasium_steps.py`.\n")
     unknown_costs()
     warehouse()
     taxi()

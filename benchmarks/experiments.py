@@ -1,15 +1,15 @@
-"""What experiments cost: `make bench-experiments`, or some parts of it, ARGS="short reading".
+"""Time and memory of experiments: `make bench-experiments`, or only some parts with ARGS="short reading".
 
-    reproduce       the paper's comparison in full, with a cold kernel cache, with a warm one, and when it is complete
-    long            processor time of everything but learning in runs of about a second, with one worker and with two
-    short           what a run of 10 episodes costs beside its learning
-    reading         status, summary, plot, report and export of 2,000 and 20,000 stored runs of 10 episodes, and what
-                    their difference means for a million
+    reproduce       the paper's full comparison: with a cold kernel cache, with a warm one, and when it is complete
+    long            overhead in processor time of runs that learn for about a second, with one and with two workers
+    short           overhead in processor time of a run of 10 episodes
+    reading         status, summary, plot, report and export of 2,000 and of 20,000 stored runs of 10 episodes, and
+                    an extrapolation to a million runs
 
-Wall-clock times depend on who else uses the machine, so processor times stand beside them: `alone` is the processor
-time divided by the number of busy cores, what a machine with nothing else to do would need at least. Memory is the
-largest of any process. Each part is a section of benchmarks/results/experiments.md, and replaces that section only;
---quick makes everything small and writes no file.
+Overhead is everything but learning. Wall-clock times depend on the load of the machine, so the tables also show
+processor times. `alone` is the processor time divided by the number of busy cores: the least time on an otherwise idle
+machine. Memory is the largest peak of any process. Each part replaces only its own section of
+benchmarks/results/experiments.md; --quick runs small studies and writes no file.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 
 class Watch(threading.Thread):
-    """Follows a process and all below it: processor time and peak memory, read from /proc ten times a second."""
+    """Records processor time and peak memory of a process and its descendants: reads /proc ten times a second."""
 
     def __init__(self, pid: int):
         super().__init__(daemon=True)
@@ -74,12 +74,12 @@ class Watch(threading.Thread):
 
 
 Row = tuple[str, ...]
-HEADS = ["what", "wall clock", "processor", "alone", "peak memory", "asked"]
+HEADS = ["what", "wall clock", "processor", "alone", "peak memory", "target"]
 
 
 def measure(folder: Path, *arguments: str) -> tuple[float, float, float]:
     """Run goalward; return the wall-clock seconds, the processor seconds and the peak megabytes of one process."""
-    # A cache for each part: cold at first, and then nobody's edits make it cold again.
+    # Each part has its own kernel cache: it starts cold, and no other process can make it cold again.
     environment = {"GOALWARD_CACHE_DIR": str(folder / "cache")}
     start = time.perf_counter()
     process = subprocess.Popen(
@@ -125,8 +125,8 @@ def long(folder: Path, quick: bool) -> list[Row]:
     last = {}
     (folder / "long.toml").write_text(long_runs(1))
     measure(folder, "run", "long.toml", "--workers", "1", "--out", "warm")
-    # In turns, because the speed of a shared machine drifts. Starting up costs the same for few runs and for many; the
-    # difference is what each run costs.
+    # One and two workers take turns, because the speed of a shared machine drifts. Startup costs the same for few and
+    # for many runs, so the difference between both is the cost of the additional runs.
     for turn, workers in itertools.product(range(turns), (1, 2)):
         found = {}
         for runs in (few, many):
@@ -138,14 +138,14 @@ def long(folder: Path, quick: bool) -> list[Row]:
         learnt = learning - found[few][3]
         walls[workers].append(wall - found[few][0])
         shares[workers].append((processor - found[few][1] - learnt) / learnt)
-        last[workers] = row(f"{many} runs of a second, {workers} at once", wall, processor, workers, peak)
+        last[workers] = row(f"{many} runs of a second, {workers} at a time", wall, processor, workers, peak)
     rows = [
-        (*last[workers], f"each run {100 * statistics.median(shares[workers]):.1f} % over its learning, asked < 5 %")
+        (*last[workers], f"overhead {100 * statistics.median(shares[workers]):.1f} % of learning, target < 5 %")
         for workers in (1, 2)
     ]
     ratios = sorted(one / two for one, two in zip(walls[1], walls[2], strict=True))
-    spread = f"median of {ratios[0]:.2f} to {ratios[-1]:.2f} in {turns} turns, asked >= 1.8"
-    rows.append(("two workers against one", f"{statistics.median(ratios):.2f} times", "", "", "", spread))
+    spread = f"median of {turns} turns, from {ratios[0]:.2f} to {ratios[-1]:.2f}; target >= 1.8"
+    rows.append(("speedup with two workers", f"{statistics.median(ratios):.2f} times", "", "", "", spread))
     return rows
 
 
@@ -157,7 +157,7 @@ def learning_time(folder: Path) -> float:
 
 
 EPISODES = 10
-# What is asked at 20,000 runs.
+# Targets for 20,000 runs.
 VERBS = {
     ("status",): "< 5 CPU s",
     ("status", "--check"): "< 12 CPU s, < 400 MB",
@@ -180,7 +180,7 @@ def many_runs(folder: Path, runs: int) -> Study:
 
 
 def fill_store(folder: Path, runs: int) -> None:
-    """Store the same run under the keys of a large study: reading does not care."""
+    """Store one run under all keys of a large study; the time to read a run does not depend on its content."""
     study = many_runs(folder, runs)
     store = Store.open(folder / study.design.name, create=True)
     store.save_study(study.design.reference, study.text, study.attachments)
@@ -210,13 +210,13 @@ def reading(folder: Path, quick: bool) -> list[Row]:
             now + (now - before) * (1e6 - many) / (many - few)
             for before, now in zip(found[few][index], found[many][index], strict=True)
         )
-        text = (f"{name}, 1,000,000 runs, computed", "", f"{seconds:.0f} s", "", f"{megabytes:.0f} MB", "")
+        text = (f"{name}, 1,000,000 runs, extrapolated", "", f"{seconds:.0f} s", "", f"{megabytes:.0f} MB", "")
         million.append(text)
     return rows + million
 
 
 def short(folder: Path, quick: bool) -> list[Row]:
-    """Return what a run costs beside its learning: handing it out, encoding and storing it."""
+    """Return a row with the overhead of a run: scheduling, encoding and storing it."""
     costs = []
     few, many = (100, 400) if quick else (400, 4_000)
     for turn, runs in enumerate((few, few, many)):  # the first turn loads the kernels
@@ -227,7 +227,7 @@ def short(folder: Path, quick: bool) -> list[Row]:
         _, processor, _ = measure(folder, "run", "short.toml", "--workers", "1", "--out", f"short-{turn}")
         costs.append(processor - learning_time(folder / f"short-{turn}"))
     each = 1000 * (costs[2] - costs[1]) / (many - few)
-    return [(f"a run of {EPISODES} episodes beside its learning", "", f"{each:.2f} ms", "", "", "< 1.5 ms")]
+    return [(f"overhead of a run of {EPISODES} episodes", "", f"{each:.2f} ms", "", "", "< 1.5 ms")]
 
 
 def row(name: str, wall: float, processor: float, cores: int, peak: float) -> Row:
@@ -239,8 +239,8 @@ PARTS = {"reproduce": reproduce, "long": long, "short": short, "reading": readin
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
-    parser.add_argument("--quick", action="store_true", help="small studies, and no file")
+    parser.add_argument("parts", nargs="*", metavar="PART", help="part to measure: " + ", ".join(PARTS))
+    parser.add_argument("--quick", action="store_true", help="run small studies and write no file")
     options = parser.parse_args()
     stored = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else ""
     sections = dict(re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", stored, re.DOTALL | re.MULTILINE))

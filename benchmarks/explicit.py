@@ -1,7 +1,8 @@
-"""Build one protocol into an explicit model: `python benchmarks/explicit.py NAME MODEL.npz`, in the peers' environment.
+"""Build an explicit model of one protocol: `.venv-peers/bin/python benchmarks/explicit.py NAME MODEL.npz`.
 
-Storm explores the states that the initial state reaches. All goal states become one, and what only they lead to is
-left out. A state has as many rows as the program has choices there; the other rows of the rectangular table are empty.
+Storm explores the states that can be reached from the initial state. All goal states become one, and states that can be
+reached only through them are removed. A state has one row for each choice of the program; its other rows in the
+rectangular table are empty.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from protocols import PROGRAMS
 
 
 def explicit(text: str) -> models.Model:
-    """Explore a PRISM program."""
+    """Return the explicit model of a PRISM program."""
     with tempfile.NamedTemporaryFile("w", suffix=".prism") as file:
         file.write(text)
         file.flush()
@@ -49,7 +50,7 @@ def rectangular(
     goal: np.ndarray,
     start: int,
 ) -> models.Model:
-    """Make a model of rows `first[s]..first[s + 1]` of each state: goals merged, unreachable states gone."""
+    """Return a model with all goals merged and unreachable states removed; state s has rows from `first[s]` on."""
     owner = np.repeat(np.arange(len(goal)), np.diff(first))
     kept = reached(owner[rows], columns, goal, start)
     states, actions = int(kept.sum()), int(np.diff(first).max())
@@ -62,7 +63,7 @@ def rectangular(
 
 
 def reached(source: np.ndarray, target: np.ndarray, goal: np.ndarray, start: int) -> np.ndarray:
-    """Tell which states can be reached without passing a goal; goals are not counted."""
+    """Return a mask of the non-goal states that can be reached without passing through a goal."""
     inner = ~goal[source]
     graph = csr_array((np.ones(inner.sum(), dtype=np.int8), (source[inner], target[inner])), shape=(len(goal),) * 2)
     kept = np.zeros(len(goal), dtype=bool)

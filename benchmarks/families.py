@@ -1,9 +1,9 @@
-"""All models of the planner benchmark, by family, made once and kept in benchmarks/.models.
+"""All models of the planner benchmark, by family. Each model is made once and stored in benchmarks/.models.
 
-    python benchmarks/families.py           lists them
-    python benchmarks/families.py NAME...   makes them
+    python benchmarks/families.py           lists the models
+    python benchmarks/families.py NAME...   makes the named models
 
-The number after a name is the number of states, or what the maker in `models`, `maps`, `graphs` or `protocols` takes.
+Numbers in a name are the number of states or arguments of the function in `models`, `maps`, `graphs` or `protocols`.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def family_of(model: str) -> str:
 
 
 def built(program: str) -> models.Model:
-    """Explore a protocol with Storm, in the peers' environment."""
+    """Return the explicit model of a protocol, built by Storm in the environment .venv-peers."""
     path = KEPT / f"{program}-explored.npz"
     subprocess.run([str(PEERS_PYTHON), str(HERE / "explicit.py"), program, str(path)], check=True)
     try:
@@ -118,7 +118,7 @@ def built(program: str) -> models.Model:
 
 
 def kept(name: str) -> Path:
-    """Return the file of a model, made now if it is not there yet; delete the folder to make all anew."""
+    """Return the path of a model's file, and make the file if it is missing; delete the folder to remake all files."""
     path = KEPT / f"{name}.npz"
     if not path.exists():
         KEPT.mkdir(exist_ok=True)

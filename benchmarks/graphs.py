@@ -22,7 +22,10 @@ __all__ = [
 def spread(
     inner: np.ndarray, last: np.ndarray, share: np.ndarray | float, rng: np.random.Generator, costs: np.ndarray
 ) -> Model:
-    """Send `share` of each row to its state `last`, and the rest to `inner[row, :]` by normalised uniforms."""
+    """Return a model in which row r leads to `last[r]` with probability `share[r]`, and otherwise to `inner[r, :]`.
+
+    The probabilities of `inner[r, :]` are normalised uniforms.
+    """
     rows, width = inner.shape
     taken = np.broadcast_to(share, rows)
     weights = rng.random((rows, width))
@@ -41,7 +44,7 @@ def log_uniform(rng: np.random.Generator, low: float, high: float, shape: tuple[
 
 
 def components(count: int, size: int, seed: int) -> Model:
-    """Return strongly connected components in a line: each random, a hundredth of each row goes on to the next."""
+    """Return random strongly connected components in a line; each row leads to the next one with probability 0.01."""
     rng = np.random.default_rng(seed)
     states = count * size
     own = np.repeat(np.arange(count), size * ACTIONS)
@@ -51,9 +54,9 @@ def components(count: int, size: int, seed: int) -> Model:
 
 
 def clusters(count: int, size: int, bridge: float, seed: int) -> Model:
-    """Return clusters in a line that are left with a small probability only, for a neighbour, with costs of 1e-4 to 1.
+    """Return clusters in a line, with costs from 1e-4 to 1; a row leaves its cluster with probability `bridge` only.
 
-    The goal is the neighbour of the last cluster.
+    It then leads to a neighbouring cluster. The goal follows the last cluster.
     """
     rng = np.random.default_rng(seed)
     states = count * size
@@ -65,7 +68,7 @@ def clusters(count: int, size: int, bridge: float, seed: int) -> Model:
 
 
 def power_law(states: int, seed: int) -> Model:
-    """Return a graph with few much visited states: successors by a power of a uniform, one to a hundred in a row."""
+    """Return a random graph in which few states have most predecessors; a row has one to a hundred successors."""
     rng = np.random.default_rng(seed)
     rows_in_all = states * ACTIONS
     lengths = np.minimum(rng.zipf(2.0, rows_in_all), 100)
@@ -73,7 +76,7 @@ def power_law(states: int, seed: int) -> Model:
     targets = (states * rng.random(len(rows)) ** 3).astype(np.int64)
     weights = rng.random(len(rows))
     sums = np.bincount(rows, weights)
-    at_goal = np.flatnonzero(rng.random(rows_in_all) < 0.002)  # a few rows see the goal
+    at_goal = np.flatnonzero(rng.random(rows_in_all) < 0.002)  # a few rows lead to the goal
     share = np.zeros(rows_in_all)
     share[at_goal] = rng.uniform(0.0, 0.5, len(at_goal))
     return from_entries(
@@ -85,7 +88,7 @@ def power_law(states: int, seed: int) -> Model:
 
 
 def chain(states: int, seed: int) -> Model:
-    """Return a random walk without drift on a line with the goal at its end: S squared steps from the far end.
+    """Return a random walk without drift on a line that ends at the goal; the walk from the far end takes S^2 steps.
 
     Two actions: walk, or walk at half the pace for about half the cost.
     """
@@ -101,9 +104,9 @@ def chain(states: int, seed: int) -> Model:
 
 
 def queue(states: int) -> Model:
-    """Return a queue that is to be emptied: customers come almost as fast as they are served.
+    """Return the model of a queue that must be emptied; customers arrive almost as fast as they are served.
 
-    Waiting costs a little for each customer. There are three speeds of service; a faster speed costs more. The fastest
+    Each waiting customer costs a little. There are three speeds of service; a faster speed costs more. The fastest
     speed serves 2 % more customers than arrive.
     """
     state = np.arange(states)  # state i has i + 1 customers; the goal is the empty queue
@@ -122,7 +125,7 @@ def queue(states: int) -> Model:
 
 
 def layers(depth: int, width: int, seed: int) -> Model:
-    """Return layers of states, each leading to the next one, with chances to stay and small circles in a layer."""
+    """Return layers of states; a row leads to the next layer, and sometimes stays or moves within its own layer."""
     rng = np.random.default_rng(seed)
     states = depth * width
     own = np.repeat(np.arange(states), ACTIONS)
@@ -140,13 +143,13 @@ def half_free(states: int, seed: int) -> Model:
 
 
 def wide_costs(model: Model, seed: int) -> Model:
-    """Return a model with costs spread evenly in their logarithm from 1e-4 to 1."""
+    """Return the model with new costs, log-uniform between 1e-4 and 1."""
     rng = np.random.default_rng(seed)
     return model | {"costs": log_uniform(rng, 1e-4, 1.0, model["costs"].shape)}
 
 
 def posterior_sample(side: int, visits: int, seed: int) -> Model:
-    """Return a dense sample of a Dirichlet(0.1) posterior of a grid, each row visited so often: a learner's model."""
+    """Return a dense sample of a grid's Dirichlet(0.1) posterior after `visits` visits to each row."""
     rng = np.random.default_rng(seed)
     true = grid(side)
     states, actions = true["costs"].shape

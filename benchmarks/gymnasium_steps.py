@@ -1,9 +1,9 @@
-"""Steps per second of `learn` through `step`, beside a bare loop around the same environment.
+"""Steps per second of `learn` in a Gymnasium environment, compared with a bare loop over the same environment.
 
     python benchmarks/gymnasium_steps.py
 
-FrozenLake, as it is and with MultiDiscrete observations (row, column). Processor time, the median of several rounds in
-which the two take turns; planning is part of the time of `learn`.
+The environment is FrozenLake, with its Discrete observations and with MultiDiscrete observations (row, column). `learn`
+and the bare loop take turns; the table shows medians in processor time. The time of `learn` includes planning.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def bare(make: Callable[[], Any], steps: int) -> float:
 
 
 def learning(make: Callable[[], Any], steps: int) -> float:
-    """Return the steps per second of PSRL-SSP with restarts."""
+    """Return the steps per second of PSRL-SSP, which may give up episodes at a cost."""
     env = make()
     began = time.process_time()
     gw.learn(gw.agents.PSRL(), gw.Environment(env, give_up_cost=10.0), steps, seed=0, max_steps=steps)
