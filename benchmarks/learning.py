@@ -1,8 +1,8 @@
-"""Learning against its yardstick and its budgets: `make bench-learning`.
+"""Regret, speed and memory of learning, compared with plain NumPy and with targets: `make bench-learning`.
 
-Times are CPU times of one core. goalward and the NumPy yardstick take turns in the same process; the smallest of the
-repetitions counts, the median stands beside it. Compile times and memory come from fresh processes. The tables go to
-the terminal and to benchmarks/results/learning.md.
+Times are CPU times on one core. goalward and examples/psrl_in_numpy.py take turns in the same process; the best
+repetition counts, and the table also shows the median. Compile times and memory are measured in fresh processes. The
+tables go to the terminal and to benchmarks/results/learning.md.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ EPISODES = 10_000
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="fewer seeds and repetitions, and no file")
+    parser.add_argument("--quick", action="store_true", help="use fewer seeds and repetitions, and write no file")
     parser.add_argument("--part", choices=("compile", "large"), help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.part:
@@ -44,8 +44,8 @@ def main() -> None:
     sections: list[tuple[str, Callable[[], str]]] = [
         ("Regret after 10,000 episodes", lambda: regret_table(seeds)),
         ("Speed, 10,000 episodes of GridWorld with Dirichlet(0.1)", lambda: speed_table(3 if arguments.quick else 9)),
-        ("Steps of a fixed policy, five successors", growth_table),
-        ("Budgets", budget_table),
+        ("Speed of a fixed policy, five successors", growth_table),
+        ("Compile time, planning time and memory", budget_table),
     ]
     body = ""
     for title, make_table in sections:
@@ -70,7 +70,8 @@ def regret_table(seeds: int) -> str:
             half = 1.96 * found.std(ddof=1) / np.sqrt(seeds)
             share = f"{100 * found.mean() / loss:.2f} % ({100 * np.median(found) / loss:.2f} %)"
             rows.append([name, kind, f"{found.mean():.0f} ± {half:.0f}", f"{np.median(found):.0f}", share])
-    heading = ["world", "kind", f"mean of {seeds} seeds, 95 %", "median", "mean (median) over the uniform policy's"]
+    share_heading = "mean (median) as a share of the uniform policy's regret"
+    heading = ["world", "kind", f"mean of {seeds} seeds, 95 %", "median", share_heading]
     return table(heading, rows)
 
 
@@ -97,7 +98,7 @@ def speed_table(repetitions: int) -> str:
         best = f"{max(found[name]):,.0f} ({statistics.median(found[name]):,.0f})"
         rows.append([title, best, "" if name == "goalward" else f"{statistics.median(ratios):.1f}"])
     rows.append(["aim", "> 1,000,000", "> 10"])
-    return table(["", "steps per CPU second, learning included: best (median)", "goalward is faster by, median"], rows)
+    return table(["", "steps per CPU second, learning included: best (median)", "speedup of goalward, median"], rows)
 
 
 def sparse_world(states: int, actions: int = 4, successors: int = 5, seed: int = 0) -> gw.SSP:
@@ -158,7 +159,7 @@ def fresh_process(part: str, **environment: str) -> dict[str, float]:
 
 
 def compile_part() -> dict[str, float]:
-    """Time the first `learn` of a process, with whatever it has to compile or load; the imports are made before."""
+    """Return the CPU seconds of a process's first `learn`: with compiling or loading kernels, without imports."""
     world = gw.worlds.grid_world()
     agent = gw.agents.PSRL(gw.Dirichlet(0.1))
     return {"seconds": cpu(lambda: gw.learn(agent, world, 10))}

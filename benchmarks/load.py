@@ -1,11 +1,11 @@
-"""Loading a model from each kind of file, beside Storm where it reads the kind: `make bench-load`.
+"""Time and memory to load a model from each file format, compared with Storm: `make bench-load`.
 
 Random models of 10^5 to 8 * 10^6 transitions (four actions, five successors) are written as UMB (plain, gzip, xz), DRN
-and CSV, and read in processes of their own; the smallest CPU time of all repetitions in several rounds counts. Memory
-is the peak while the file is read, above what the process held before, over the size of the model's arrays. A process
-first loads a file of the same format with SMALL transitions: what that takes is the fixed cost of the format (imports,
-buffers for reading ahead, what allocators keep). The table goes to the terminal, and to benchmarks/results/load.md when
-no sizes were named.
+and CSV, which Storm does not read. Separate processes load the files; the smallest CPU time of all repetitions in
+several rounds counts. Memory is the peak during the first load, minus the memory before it, divided by the size of the
+model's arrays. Each process first loads a file of the same format with SMALL transitions. The memory for this is the
+fixed cost of the format: imports, read-ahead buffers and memory retained by allocators. The table goes to the terminal
+and, unless you name sizes, to benchmarks/results/load.md.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ KINDS = ("plain.umb", "gz.umb", "xz.umb", "drn", "csv")
 
 
 def write_all(transitions: int, folder: Path) -> list[Path]:
-    """Write one model in every kind."""
+    """Write one model in each format of `KINDS`, and return the paths."""
     import goalward as gw
 
     model = models.random_sparse(transitions // 20, 0.02, seed=0)
@@ -45,7 +45,7 @@ def write_all(transitions: int, folder: Path) -> list[Path]:
 
 
 def read(tool: str, path: Path, repeat: int) -> tuple[float, list[dict[str, float]]]:
-    """Return the bytes that a small file of the same format takes, and what was measured of each repetition."""
+    """Load a file in a new process; return the fixed memory cost of its format in bytes, and one record per load."""
     python = sys.executable if tool == "goalward" else str(PEERS_PYTHON)
     command = [python, str(HERE / "model_files.py"), tool, str(path), "--load-only", "--repeat", str(repeat)]
     command += ["--small", str(path.with_name(f"{SMALL}.{path.name.partition('.')[2]}"))]
@@ -54,8 +54,8 @@ def read(tool: str, path: Path, repeat: int) -> tuple[float, list[dict[str, floa
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Load models from files beside Storm.")
-    parser.add_argument("sizes", type=int, nargs="*", help="numbers of transitions")
+    parser = argparse.ArgumentParser(description="Measure how fast model files load, compared with Storm.")
+    parser.add_argument("sizes", type=int, nargs="*", help="number of transitions of a model")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--repeat", type=int, default=5)
     given = parser.parse_args()
@@ -84,14 +84,14 @@ def main() -> None:
                 say("  ".join(rows[-1]))
                 path.unlink()
     costs = [f"{size / 1e6:.0f} MB ({kind})" for kind, size in fixed.items()]
-    heading = ["file", "transitions", "goalward", "Storm", "goalward / Storm", "a transition", "memory / arrays"]
+    heading = ["file", "transitions", "goalward", "Storm", "goalward / Storm", "per transition", "memory / arrays"]
     text = f"""# Loading models
 
 Written by `make bench-load`. {machine(PEERS_PYTHON, ("stormpy",))}
 
-CPU time on one core, the smallest of all repetitions in {given.rounds} rounds of both tools. Memory is the peak of the
-first load above what the process held before, over the size of the model's arrays. Each process had loaded a file of
-{SMALL:,} transitions in the same format before; the fixed cost of that was {", ".join(costs)}.
+Times are CPU times on one core: the smallest of all repetitions in {given.rounds} rounds of both tools. Memory is the
+peak during the first load, minus the memory before it, divided by the size of the model's arrays. Before, each process
+loaded a file of {SMALL:,} transitions in the same format. The fixed memory cost of this was {", ".join(costs)}.
 
 {table(heading, rows)}
 """

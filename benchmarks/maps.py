@@ -1,6 +1,6 @@
-"""Models on maps: grids in two and three dimensions, rooms, mazes, a race track and a road net with flat tyres.
+"""Models on maps: grids in two and three dimensions, rooms, mazes, a race track and a road network with flat tyres.
 
-All of them are grids or nets of places with moves that fail now and then. A move into a wall stays where it is.
+In all of them, moves sometimes fail. In the grids, a move into a wall has no effect.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ DIRECTIONS = np.array([[-1, 0], [0, -1], [0, 1], [1, 0]])
 
 
 def rescue_grid(side: int, chance: float) -> Model:
-    """Return the plain grid with a small chance of the goal in every row."""
+    """Return `models.grid` with an additional probability `chance` of reaching the goal in every step."""
     model = grid(side)
     rows, successors = entry_rows(model), model["successors"]
     states, actions = model["costs"].shape
@@ -33,10 +33,10 @@ def entry_rows(model: Model) -> np.ndarray:
 
 
 def walk(cells: np.ndarray, steps: np.ndarray, open_moves: np.ndarray, success: float, costs: np.ndarray) -> Model:
-    """Return a model on the cells of a map; the last one is the goal.
+    """Return a model with a state for each cell of a map; the last cell is the goal.
 
-    Cell i may move in direction d by `steps[d]` cell numbers if `open_moves[i, d]`; otherwise it stays. An action goes
-    in its direction with probability `success` and in each other direction with an equal share of the rest.
+    A move in direction d adds `steps[d]` to the number of cell i if `open_moves[i, d]`; otherwise it has no effect. An
+    action moves in its own direction with probability `success`, and otherwise in a random other direction.
     """
     directions = len(steps)
     target = np.where(open_moves, cells[:, None] + steps, cells[:, None])[:-1]
@@ -54,7 +54,7 @@ def walk(cells: np.ndarray, steps: np.ndarray, open_moves: np.ndarray, success: 
 
 
 def plane(lines: int, columns: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the cells of a rectangle, the steps of its directions and which moves stay inside."""
+    """Return the cell numbers of a rectangle, the change of the number by direction, and which moves stay inside."""
     cells = np.arange(lines * columns)
     line, column = np.divmod(cells, columns)
     inside = np.stack([line > 0, column > 0, column < columns - 1, line < lines - 1], axis=1)
@@ -68,7 +68,7 @@ def drunk_grid(side: int, success: float = 0.28) -> Model:
 
 
 def box(side: int) -> Model:
-    """Return a cube of cells with six directions."""
+    """Return a cube of cells with moves in six directions."""
     cells = np.arange(side**3)
     place = np.stack(np.unravel_index(cells, (side,) * 3), axis=1)
     units = np.concatenate([-np.eye(3, dtype=np.int64), np.eye(3, dtype=np.int64)])
@@ -96,7 +96,7 @@ def rooms(side: int, room: int, seed: int) -> Model:
 
 
 def maze(side: int, seed: int) -> Model:
-    """Return a maze without circles: a random spanning tree of the square, found by a randomised depth-first search."""
+    """Return a maze without cycles: a random spanning tree of the square, from a randomised depth-first search."""
     rng = np.random.default_rng(seed)
     cells, steps, inside = plane(side, side)
     passage = np.zeros_like(inside)
@@ -117,10 +117,10 @@ def maze(side: int, seed: int) -> Model:
 
 
 def tireworld(side: int, seed: int) -> Model:
-    """Return a square net of roads; a drive may end with a flat tyre, and spares lie at a third of the places.
+    """Return a square road network; a drive may end with a flat tyre, and a third of the places have spare tyres.
 
-    A state is a place with or without a spare, with or without a flat tyre. Actions: drive in four directions, load a
-    spare, mend (with the spare for 1; a service comes for 50 if there is none).
+    A state says where the car is, whether it carries a spare, and whether a tyre is flat. Actions: drive in four
+    directions, load a spare, repair. A repair costs 1 with a spare and 50 without.
     """
     rng = np.random.default_rng(seed)
     places = side * side
@@ -158,10 +158,10 @@ def tireworld(side: int, seed: int) -> Model:
 
 
 def racetrack(width: int, height: int, thickness: int, fastest: int = 4) -> Model:
-    """Return a ring of cells to be driven round; a state is a cell and a velocity, an action an acceleration.
+    """Return a race around a ring of cells; a state is a cell and a velocity, and an action is an acceleration.
 
-    An acceleration fails with probability 0.1. Who leaves the track stands still at the last cell on it; who crosses
-    the line behind the start, in the right direction, has arrived.
+    An acceleration fails with probability 0.1. A car that leaves the track stops at its last cell on the track. The
+    goal is to cross the line behind the start in the right direction.
     """
     track = np.ones((height, width), dtype=bool)
     track[thickness:-thickness, thickness:-thickness] = False
@@ -191,9 +191,9 @@ def racetrack(width: int, height: int, thickness: int, fastest: int = 4) -> Mode
 def drive(
     track: np.ndarray, line: np.ndarray, column: np.ndarray, down: np.ndarray, right: np.ndarray, thickness: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Move step by step; return where the car is, whether it hit something and whether it came home.
+    """Move cars cell by cell; return their rows, their columns, which cars left the track, and which finished.
 
-    The track begins below the upper left corner and is driven downwards; home is the corner itself, from the right.
+    The start is below the upper left corner, and cars drive downwards. The finish is that corner, from the right.
     """
     height, width = track.shape
     y, x = line.copy(), column.copy()
@@ -204,7 +204,7 @@ def drive(
         to_x = column + np.rint(right * piece / pieces).astype(int)
         inside = (to_y >= 0) & (to_y < height) & (to_x >= 0) & (to_x < width)
         inside[inside] = track[to_y[inside], to_x[inside]]
-        # The edge between the corner and the start is closed; nobody gets home backwards.
+        # The edge between the corner and the start is closed, so that no car can finish backwards.
         inside &= ~((y >= thickness) & (x < thickness) & (to_y < thickness))
         moving = ~hit & ~home
         hit |= moving & ~inside

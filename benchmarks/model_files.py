@@ -1,11 +1,11 @@
-"""Load model files with one tool, and solve them, in a process of its own.
+"""Load model files with one tool and solve them, in a separate process.
 
     python benchmarks/model_files.py TOOL FILE... --repeat 5 [--load-only --small FILE]
 
-prints one JSON line with each file's name, one before each repetition and one after it with the CPU seconds of loading
-and of solving, the value at the start, and the sizes. A repetition loads the file anew. With --load-only, the process
-takes one file, and the line has its peak memory as well. There it loads a small file of the same format first, and
-prints the peak memory of that: the fixed cost of a process.
+The script prints JSON lines: one with the name of each file, one before each repetition, and one after it. The last has
+the CPU seconds of loading and of solving, the value of the initial state, and the sizes. Each repetition loads the file
+again. With --load-only, the process takes one file and does not solve it, and the line has the peak memory of loading.
+It first loads a small file of the same format and prints the peak memory of this: the fixed cost of a process.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 TOLERANCE = 1e-6
-ENOUGH = 2.0  # CPU seconds of a file after which no further repetition begins
+ENOUGH = 2.0  # stop repeating a file after this many CPU seconds
 
 
 class Goalward:
-    """`SSP.load` and `solve`; kernels are compiled or loaded before."""
+    """`SSP.load` and `solve`; `warm_up` has compiled or loaded the kernels."""
 
     def __init__(self) -> None:
         import goalward
@@ -48,7 +48,7 @@ class Goalward:
 
 
 class Storm:
-    """Storm's sparse engine through stormpy, sound."""
+    """Storm's sparse engine through stormpy, with a sound method."""
 
     method = "OPTIMISTIC_VALUE_ITERATION"
 
@@ -80,7 +80,7 @@ class Storm:
 
 
 class StormTopological(Storm):
-    """Storm, strongly connected components one after the other."""
+    """Storm's topological method: it solves one strongly connected component after the other."""
 
     method = "TOPOLOGICAL"
 
@@ -89,13 +89,13 @@ TOOLS: dict[str, Any] = {"goalward": Goalward, "storm-ovi": Storm, "storm-topo":
 
 
 def memory(name: str) -> int:
-    """Return a figure of this process in bytes: VmRSS is what it holds, VmHWM the most that it held (Linux only)."""
+    """Return the memory of this process in bytes: its current memory for VmRSS, its peak for VmHWM (Linux only)."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
 
 
 def start_memory() -> int:
-    """Let VmHWM count from now on, and return what the process holds."""
+    """Reset the peak memory VmHWM, and return the current memory in bytes."""
     Path("/proc/self/clear_refs").write_text("5")
     return memory("VmRSS")
 

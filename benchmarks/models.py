@@ -1,14 +1,15 @@
-"""The models of the planner benchmark, as canonical compressed rows.
+"""Grids and random models for the planner benchmark, and the format of all its models: canonical compressed rows.
 
-`gN`: an N x N grid, states row by row, goal in the last corner; four actions, each moving as intended with probability
-0.85 and in each other direction with 0.05; a move into a wall stays; every step costs 1. `g300s` is `g300` with its
-states renumbered at random, so that no solver profits from the order it is given.
+`gN` is an N x N grid with states numbered row by row and the goal in the last corner. Each of four actions moves as
+intended with probability 0.85, and in each other direction with probability 0.05. A move into a wall has no effect.
+Every step costs 1. `g300s` is `g300` with its states renumbered at random, so that no solver profits from their order.
 
-`rS`: S states, four actions; each row goes to the goal with probability U(0, 0.02) and shares the rest among five
-states drawn at random, by normalised uniforms; costs U(0.5, 1.5). `r1e5h` is hard: goal probability U(0, 0.002).
+`rS` has S states and four actions. Each row leads to the goal with probability U(0, 0.02), and otherwise to one of five
+random states, by normalised uniforms. Costs are U(0.5, 1.5). `r1e5h` is harder: its goal probability is U(0, 0.002).
 
-A model is a dict of arrays `indptr`, `successors`, `probabilities`, `costs[S, A]`, `initial_state`; row s * A + a,
-successors increasing within a row, the goal is S. Only NumPy is needed, so every tool's process can read the files.
+A model is a dict of the arrays `indptr`, `successors`, `probabilities`, `costs[S, A]` and `initial_state`. State s and
+action a have row s * A + a, successors increase within a row, and the goal has number S. The module imports only
+NumPy, so that the processes of all tools can load the files.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ ACTIONS = 4
 
 
 def grid(side: int) -> Model:
-    """Make the grid some lines at a time, so that the largest one needs little more memory than its own arrays."""
+    """Return a square grid, built some lines at a time, so that it needs little more memory than its arrays."""
     states = side * side - 1
     indptr = np.zeros(states * ACTIONS + 1, dtype=np.int64)
-    successors = np.empty(states * ACTIONS * 4, dtype=np.int32)  # no row is longer: whoever may stay lacks a neighbour
+    successors = np.empty(states * ACTIONS * 4, dtype=np.int32)  # at most 4: states that may stay lack a neighbour
     probabilities = np.empty(len(successors))
     lines = max(1, 20_000 // side)
     used = 0
@@ -43,7 +44,7 @@ def grid(side: int) -> Model:
 
 
 def _grid_rows(side: int, top: int, bottom: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return lengths, successors and probabilities of the rows of some lines of the grid; the goal has none."""
+    """Return lengths, successors and probabilities of the model's rows for the grid lines `top` to `bottom` - 1."""
     cell = np.arange(top * side, min(bottom * side, side * side - 1))
     line, column = np.divmod(cell, side)
     inside = np.stack([line > 0, column > 0, column < side - 1, line < side - 1], axis=1)
@@ -59,7 +60,7 @@ def _grid_rows(side: int, top: int, bottom: int) -> tuple[np.ndarray, np.ndarray
 
 
 def shuffled(model: Model, seed: int) -> Model:
-    """Renumber the states at random; the goal keeps its number."""
+    """Return the model with its states renumbered at random; the goal keeps its number."""
     states = len(model["costs"])
     old = np.random.default_rng(seed).permutation(states)
     new = np.empty(states + 1, dtype=np.int64)
@@ -76,7 +77,7 @@ def shuffled(model: Model, seed: int) -> Model:
 
 
 def random_sparse(states: int, goal_probability: float, seed: int) -> Model:
-    """Make a random model; equal successors of a row are added up."""
+    """Return a random model; equal successors of a row are merged."""
     rng = np.random.default_rng(seed)
     rows = states * ACTIONS
     to_goal = rng.uniform(0, goal_probability, rows)
@@ -95,14 +96,14 @@ def random_sparse(states: int, goal_probability: float, seed: int) -> Model:
 
 
 def dense(states: int, seed: int) -> np.ndarray:
-    """Sample P[S, A, S + 1] with rows from Dirichlet(1, ..., 1), as a learner's belief would."""
+    """Return ``P[S, A, S + 1]`` with rows drawn from Dirichlet(1, ..., 1), like a posterior sample of a learner."""
     return np.random.default_rng(seed).dirichlet(np.ones(states + 1), size=(states, ACTIONS))
 
 
 def from_entries(
     rows: np.ndarray, successors: np.ndarray, probabilities: np.ndarray, costs: np.ndarray, start: int = 0
 ) -> Model:
-    """Make a model of entries in any order; those of one row and successor are added up, zeros are left out."""
+    """Return a model from entries in any order; entries of one row and successor are added, and zeros are dropped."""
     states, actions = costs.shape
     place = rows.astype(np.int64) * (states + 1) + successors
     order = np.argsort(place, kind="stable")

@@ -5,9 +5,9 @@ Gymnasium's MountainCar-v0 moves a car by
     velocity <- clip(velocity + (action - 1) 0.001 - 0.0025 cos(3 position), -0.07, 0.07)
     position <- position + velocity
 
-and ends at position 0.5. Here the cells of 0.1 by 0.02 are the states of a Markov model: from each cell the car moves
-from points drawn uniformly in it, and how often it arrives in each cell is the kernel. (Real aggregation is not Markov;
-for measuring how long planning and learning take the model will do.) Every step costs 1.
+and ends at position 0.5. The states of the model are cells of 0.1 by 0.02. Transition probabilities are the frequencies
+with which the car, from points drawn uniformly in a cell, moves to each other cell. Every step costs 1. (A real
+aggregation is not Markov, but this model suffices to measure how long planning and learning take.)
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ POSITIONS, VELOCITIES, SAMPLES = 18, 7, 400
 
 
 def cells(position: np.ndarray, velocity: np.ndarray) -> np.ndarray:
-    """Return the numbers of the cells."""
+    """Return the cell number of each position and velocity."""
     row = np.clip(((position + 1.2) / 0.1).astype(int), 0, POSITIONS - 1)
     column = np.clip(((velocity + 0.07) / 0.02).astype(int), 0, VELOCITIES - 1)
     return row * VELOCITIES + column
 
 
 def mountain_car(seed: int = 0) -> SSP:
-    """Make the model."""
+    """Return the model; `seed` draws the points in the cells."""
     rng = np.random.default_rng(seed)
     S = POSITIONS * VELOCITIES
     P = np.zeros((S, 3, S + 1))

@@ -1,4 +1,4 @@
-"""The prior of neighbourhoods against Dirichlet(0.1): a large grid with unknown successors, and the paper's GridWorld.
+"""The Neighbourhoods prior compared with Dirichlet(0.1), on a large grid and on the paper's GridWorld.
 
 ``python benchmarks/neighbourhoods.py`` writes benchmarks/results/neighbourhoods.md. Times are processor times.
 """
@@ -23,7 +23,7 @@ EPISODES, RUNS = 10_000, 20
 
 
 def large_grid(prior: Prior, world: gw.SSP) -> tuple[float, int]:
-    """Return the seconds of an epoch on a large grid, and the number of epochs."""
+    """Return the mean seconds per epoch on a large grid, and the number of epochs."""
     gw.learn(gw.agents.PSRL(prior), world, 1, seed=0, max_steps=3)
     start = time.process_time()
     run = gw.learn(gw.agents.PSRL(prior), world, 1, seed=1, max_steps=STEPS)
@@ -31,7 +31,7 @@ def large_grid(prior: Prior, world: gw.SSP) -> tuple[float, int]:
 
 
 def grid_world(prior: Prior) -> tuple[np.ndarray, float]:
-    """Return the gap regret of some runs on GridWorld, and the seconds of a run."""
+    """Return the gap regret of each run on GridWorld, and the mean seconds per run."""
     world, agent = gw.worlds.grid_world(), gw.agents.PSRL(prior)
     gw.learn(agent, world, 10)
     start = time.process_time()
@@ -50,16 +50,17 @@ def main() -> None:
     theirs, base = grid_world(gw.Dirichlet(0.1))
     ratio = ratio_interval(ours, theirs)
     lines = [
-        "# The prior of neighbourhoods",
+        "# The Neighbourhoods prior",
         "",
-        f"`benchmarks/neighbourhoods.py`, Python {platform.python_version()}, {platform.machine()}; processor times.",
+        "Written by `python benchmarks/neighbourhoods.py`. "
+        f"Python {platform.python_version()}, {platform.machine()}; processor times.",
         "",
         "| what | measured |",
         "| --- | ---: |",
         f"| {SIDE} x {SIDE} grid, successors unknown: an epoch (mean of {epochs}) | {1000 * unknown:.0f} ms |",
         f"| the same with Dirichlet(0.1) on the known support | {1000 * known:.0f} ms |",
         f"| ratio | {unknown / known:.2f} |",
-        f"| largest memory of the process up to then | {memory:.0f} MB |",
+        f"| peak memory of the process, successors unknown | {memory:.0f} MB |",
         f"| GridWorld, K = {EPISODES:,}, {RUNS} runs: gap regret with neighbourhoods | {ours.mean():.0f} |",
         f"| the same with Dirichlet(0.1) | {theirs.mean():.0f} |",
         f"| ratio with 95 % interval | {ratio.value:.2f} [{ratio.low:.2f}, {ratio.high:.2f}] |",

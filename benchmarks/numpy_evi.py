@@ -1,6 +1,6 @@
-"""UC-SSP's planner in plain NumPy, with which the compiled planner is compared.
+"""UC-SSP's planner in plain NumPy, for comparison with the compiled planner.
 
-Vectorised over all pairs, with one sort of the states per sweep, as one would write it without a compiler.
+It is vectorised over all state-action pairs, and sorts the states once per sweep.
 """
 
 from __future__ import annotations

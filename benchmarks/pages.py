@@ -1,9 +1,9 @@
-"""How large pages are, how soon they answer and how fast they draw: `make bench-pages`.
+"""Size, loading time and drawing speed of goalward's pages: `make bench-pages`.
 
-The pages are made by the command line, in a temporary folder, and opened in headless Chromium by Playwright. "Ready" is
-the time from asking for the page until it can be used; "moves" is how often a second the slider can be moved with every
-move drawn, "play" the frames a second while the agents walk, both at most 60. All are wall times and medians of five;
-the table says how busy the machine was.
+The command line makes the pages in a temporary folder, and Playwright opens them in headless Chromium. "Ready" is the
+time from requesting the page until it can be used. "Moves" is the number of slider moves drawn per second, and "play"
+the number of frames per second while the agents move; both are at most 60. All are medians of five, in wall-clock time.
+The file also gives the load of the machine.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ PAGES = {
     "Taxi-v4, 100 episodes": ["watch", "Taxi-v4", "--episodes", "100"],
     "the paper's study, 100 runs": ["report", "results/paper-theory"],
 }  # fmt: skip
-# Moves the slider in every frame that the browser draws, and returns frames a second.
+# Moves the slider in every frame that the browser draws, and returns the frames per second.
 MOVES = """async () => {
     const slider = document.querySelector("input[type=range]");
     if (!slider) return null;
@@ -51,7 +51,7 @@ MOVES = """async () => {
     }
     return 1000 * frames / (performance.now() - began);
 }"""
-# Plays at walking speed for a second and a half, and returns frames a second.
+# Plays a run for one and a half seconds, and returns the frames per second.
 PLAY = """async () => {
     const page = window.goalward;
     if (!page.playButton) return null;
@@ -70,7 +70,7 @@ PLAY = """async () => {
 
 
 def measured(page: Any, address: str) -> tuple[float, float | None, float | None]:
-    """Open a page; return the seconds until it is ready, the moves a second and the frames a second of a walk."""
+    """Open a page; return the seconds until it is ready, the slider moves per second and the frames per second."""
     began = time.perf_counter()
     page.goto(address)
     page.wait_for_selector("html[data-ready]")
@@ -81,7 +81,7 @@ def measured(page: Any, address: str) -> tuple[float, float | None, float | None
 def main() -> None:
     browser_path = os.environ.get("GOALWARD_BROWSER") or shutil.which("chromium") or shutil.which("google-chrome")
     if browser_path is None:
-        say("no browser: pages are not measured; apt-get install chromium, or set GOALWARD_BROWSER")
+        say("no browser found, so nothing was measured; install chromium, or set GOALWARD_BROWSER to a browser's path")
         return
     rows = []
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
@@ -111,7 +111,8 @@ def main() -> None:
     text = f"""# Pages
 
 Written by `make bench-pages`. {machine()}
-Chromium {version}, headless, without a graphics card. Load average at the end: {load}. Wall times, medians of {ROUNDS}.
+Chromium {version}, headless, without a graphics card. Load average at the end: {load}.
+Wall-clock times, medians of {ROUNDS}.
 
 {table(heading, rows)}
 """

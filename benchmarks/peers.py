@@ -1,19 +1,19 @@
-"""One solver on some models in a process of its own: goalward and the peers it is measured against.
+"""Solve models with one tool, goalward or a peer, in a separate process.
 
     python benchmarks/peers.py TOOL ANSWERS MODEL.npz... --repeat 5
 
-prints one JSON line with the name of each model, one before each solve and one after it, with the CPU seconds of the
-solve alone: the model is in memory in the tool's own form before, the answer is read out after. Who starts it may kill
-it between the two lines.
+The script prints JSON lines: one with the name of each model, one before each solve, and one after it with the CPU
+seconds of the solve. The time excludes converting the model to the tool's form and reading out the answer. The caller
+may kill the process if the line after a solve takes too long.
 
-What the tools promise at 1e-6:
-    goalward        upper - lower <= 1e-6 upper at every state, bounds proved
-    storm-ovi       optimistic value iteration, sound: bounds of relative width 2e-6 at every state, value in the middle
-    storm-topo      the same, component by component (what Storm takes when a sound answer is asked for)
-    quantecon       DiscreteDP.operator_iteration of its Bellman operator (its solvers refuse discount 1), from zero,
-                    until the largest change is below 1e-6; promises nothing
-The largest change times the expected number of steps to the goal is about the error; at costs near 1 that is a relative
-error of about 1e-6, so QuantEcon stops neither earlier nor later than the others.
+What each tool guarantees with the tolerance 1e-6:
+    goalward        upper - lower <= 1e-6 upper at every state, with proved bounds
+    storm-ovi       optimistic value iteration: sound bounds of relative width 2e-6 at every state, value in the middle
+    storm-topo      the same, component by component (Storm's choice if a sound answer is required)
+    quantecon       nothing: operator_iteration of DiscreteDP's Bellman operator, from zero, until the largest change is
+                    below 1e-6 (the solvers of DiscreteDP refuse discount 1)
+QuantEcon's error is about the largest change times the expected number of steps to the goal. At costs near 1, this is a
+relative error of about 1e-6, so QuantEcon stops neither earlier nor later than the others.
 """
 
 from __future__ import annotations
@@ -31,31 +31,31 @@ import numpy as np
 import models
 
 TOLERANCE = 1e-6
-# No further repetition begins once a process has spent this many seconds solving a model.
+# Stop repeating a model after this many CPU seconds of solving.
 ENOUGH = 1.0
 Answer = dict[str, Any]
 
 
 class Tool:
-    """A solver: `__init__` translates the model, `renew` undoes what a solve may have remembered, `solve` is timed."""
+    """A solver: `__init__` converts the model, `renew` discards cached results, and `solve` is timed."""
 
     def __init__(self, model: models.Model) -> None:
         self.model = model
 
     def renew(self) -> None:
-        """Come back to a state in which nothing has been solved."""
+        """Discard everything that an earlier solve may have cached."""
 
     def solve(self) -> Any:
-        """Solve; only this is timed."""
+        """Solve the model and return the tool's own result; only this method is timed."""
         raise NotImplementedError
 
     def answer(self, result: Any) -> Answer:
-        """Read out values of the S non-goal states, bounds if there are any, and a note."""
+        """Return the values of the S non-goal states, their bounds if the tool has any, and a note."""
         raise NotImplementedError
 
 
 class Goalward(Tool):
-    """`goalward.solve`, without a start; kernels are compiled or loaded before."""
+    """`goalward.solve` without `start`; `warm_up` has compiled or loaded the kernels."""
 
     def __init__(self, model: models.Model) -> None:
         import goalward
@@ -81,7 +81,7 @@ class Goalward(Tool):
 
 
 class GoalwardWarm(Goalward):
-    """`goalward.solve` of a model whose probabilities have moved by up to 1 %, started from the unmoved solution."""
+    """`goalward.solve` after the probabilities changed by up to 1 %, started from the original model's solution."""
 
     def __init__(self, model: models.Model) -> None:
         super().__init__(model)
@@ -101,7 +101,7 @@ class GoalwardWarm(Goalward):
 
 
 class Storm(Tool):
-    """Storm's sparse engine through stormpy: the least expected cost until the goal, at every state."""
+    """Storm's sparse engine through stormpy: the minimal expected cost to the goal from every state."""
 
     method = "OPTIMISTIC_VALUE_ITERATION"
 
@@ -121,7 +121,7 @@ class Storm(Tool):
         solver.min_max().relative_termination_criterion = True
 
     def build(self) -> Any:
-        """Make Storm's model; the goal is one more state that stays where it is at no cost."""
+        """Return Storm's model; the goal is an additional absorbing state without costs."""
         from stormpy.datastructures import SparseMatrixBuilder
         from stormpy.models import SparseMdp, SparseModelComponents, SparseRewardModel, StateLabeling
 
@@ -160,7 +160,7 @@ class Storm(Tool):
 
 
 class StormTopological(Storm):
-    """Storm, strongly connected components one after the other."""
+    """Storm's topological method: it solves one strongly connected component after the other."""
 
     method = "TOPOLOGICAL"
 
@@ -180,7 +180,7 @@ class QuantEcon(Tool):
         Q = csr_matrix((probabilities, np.append(model["successors"], S), indptr), shape=(len(filled) + 1, S + 1))
         states, actions = np.append(filled // A, S), np.append(filled % A, 0)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it says that its solvers refuse discount 1
+            warnings.simplefilter("ignore")  # a warning that its solvers refuse discount 1
             self.problem = DiscreteDP(-np.append(model["costs"].ravel()[filled], 0.0), Q, 1.0, states, actions)
         self.problem.bellman_operator(np.zeros(S + 1))
 
@@ -195,7 +195,7 @@ class QuantEcon(Tool):
 
 
 def pairs(model: models.Model) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of actions that are available, and their lengths."""
+    """Return the numbers of the rows of available actions, and the lengths of these rows."""
     lengths = np.diff(model["indptr"])
     filled = np.flatnonzero(lengths)
     return filled, lengths[filled]
@@ -211,7 +211,7 @@ TOOLS: dict[str, type[Tool]] = {
 
 
 def solve_model(tool: Tool, answer_path: Path, repeat: int) -> None:
-    """Solve a model again and again, and print what each time took; the first answer is kept in a file."""
+    """Solve a model up to `repeat` times and print the CPU seconds of each solve; save the first answer in a file."""
     spent = 0.0
     for repetition in range(repeat):
         tool.renew()
@@ -232,7 +232,7 @@ def solve_model(tool: Tool, answer_path: Path, repeat: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("tool", choices=TOOLS)
-    parser.add_argument("answers", type=Path, help="folder for MODEL-TOOL.npz")
+    parser.add_argument("answers", type=Path, help="folder for the answers, MODEL-TOOL.npz")
     parser.add_argument("models", type=Path, nargs="+")
     parser.add_argument("--repeat", type=int, default=20)
     given = parser.parse_args()
