@@ -34,17 +34,15 @@ def run_sweeps(
         reduced = reduction.reduced[:-1]
         known = (reduced >= 0) & np.isfinite(start) & (start > 0.0)
         extended[reduced[known]] = start[known]
-    threshold, fresh, propagated = THRESHOLD * tolerance, start is None, 0
+    threshold, fresh = THRESHOLD * tolerance, start is None
     precision = FREE_PRECISION if reduction.has_free_rows else PRECISION
     while True:
         settled = rounds.settle(threshold, fresh=fresh, progress=progress)
         exhausted = not settled or threshold < 1e-15
-        # The proof by propagation takes as long as many rounds.
-        patient = exhausted or (threshold < precision * tolerance and rounds.count >= 2 * propagated)
+        patient = exhausted or threshold < precision * tolerance  # a proof by propagation takes as long as many rounds
         policy.fill(-1)
         bounds = prove(reduction, extended, policy, tolerance, patient=patient)
         if bounds.width <= tolerance or exhausted:
             return bounds, max(rounds.count, 1)
-        propagated = rounds.count if patient else propagated
         threshold *= max(0.1, min(0.5, 0.5 * tolerance / bounds.width))
         fresh = False
