@@ -97,7 +97,7 @@ def speed_table(repetitions: int) -> str:
         ratios = [ours / theirs for ours, theirs in zip(found["goalward"], found[name], strict=True)]
         best = f"{max(found[name]):,.0f} ({statistics.median(found[name]):,.0f})"
         rows.append([title, best, "" if name == "goalward" else f"{statistics.median(ratios):.1f}"])
-    rows.append(["aim", "> 1,000,000", "> 10"])
+    rows.append(["target", "> 1,000,000", "> 10"])
     return table(["", "steps per CPU second, learning included: best (median)", "speedup of goalward, median"], rows)
 
 
@@ -146,7 +146,7 @@ def budget_table() -> str:
         ["the same: draw a model", f"{large['sample']:.1f} ms", ""],
         ["the same: peak memory of the process", f"{large['peak']:.0f} MB", "< 300 MB"],
     ]
-    return table(["what", "measured", "aim"], rows)
+    return table(["what", "measured", "target"], rows)
 
 
 def fresh_process(part: str, **environment: str) -> dict[str, float]:

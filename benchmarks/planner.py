@@ -1,12 +1,12 @@
-"""The planner against its peers on all families, and its budgets: `make bench-planner`.
+"""The planner compared with Storm and QuantEcon, and with targets for time and memory: `make bench-planner`.
 
-All figures are taken on one core. The tools take turns in several rounds over all models, so that all meet the same
-machine and one bad moment spoils one round of a tool, not its figure: the smallest time of all repetitions counts. The
-ratio is that of smallest times; beside it stands the median over the rounds of the ratios of their medians. Where the
-best times of a tool's rounds differ by more than `SPREAD`, the figure is marked with ~: something else was using the
-machine, and ratios with it are rough. Models that take longer than `LONG` are solved in the first round only, as are
-all by the tools that no ratio is made of. The models of a million states are left out unless --large is given.
-The tables go to the terminal and, when no models were named, to benchmarks/results/planner.md.
+Everything runs on one core. The tools take turns in several rounds over all models, and the smallest time of all
+repetitions counts. So a busy moment of the machine spoils one round of a tool, but not its result. A ratio divides
+smallest times; "by rounds" is the median over rounds of the ratio of the tools' median times. If the best times of a
+tool's rounds differ by more than the factor `SPREAD`, the machine was busy: the time is marked with ~, and its ratios
+are rough. Models that take longer than `LONG` seconds are solved in the first round only. So are all models by the
+tools that appear in no ratio. Models of a million states are skipped without --large.
+The tables go to the terminal and, unless you name models, to benchmarks/results/planner.md.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ HEADINGS = {
 }
 STORM = ("storm-ovi", "storm-topo")
 PEERS = (*STORM, "quantecon")
-LEAST_LIMIT, LONGER_THAN_OURS = 5.0, 20.0  # a peer may take this many seconds, or so many times what goalward took
+LEAST_LIMIT, LONGER_THAN_OURS = 5.0, 20.0  # a peer's limit: seconds or multiples of goalward's time, whichever is more
 LONG = 2.0
 LARGE = {"g1000", "tire1e6", "race9e5", "layers1e6"}
 SPREAD = 1.3
-# Sizes of these are not comparable: another parameter than the size changes too.
+# Not in the growth table: these differ from their family in more than the number of states.
 NO_GROWTH = {"g300s", "r1e5h", "rescue1e4-4", "rescue1e4-12", "consensus-2-64", "csma-2-6", "zeroconf-net"}
 # name: (what is measured, unit, target or None)
 BUDGETS: dict[str, tuple[str, str, float | None]] = {
@@ -69,7 +69,7 @@ BUDGETS: dict[str, tuple[str, str, float | None]] = {
 
 @dataclass
 class Measurement:
-    """Times of one tool on one model; without any when the limit was reached first."""
+    """Times of one tool on one model; empty if no solve finished within the limit."""
 
     limit: float
     rounds: list[list[float]] = field(default_factory=list)
@@ -107,9 +107,10 @@ Found = dict[str, Measurement]
 
 
 def measure(tool: str, names: list[str], folder: Path, results: dict[str, Found], limit: float) -> None:
-    """Let a tool solve some models, one after the other, and add what it took; killed at a limit, it goes on after it.
+    """Measure a tool on some models, and add the times to `results`.
 
-    A limit holds for a process, so it is that of the model for which it is largest.
+    One process solves models with the same limit. If it reaches the limit, it is killed, and a new process continues
+    with the next model.
     """
     python = sys.executable if tool.startswith("goalward") else str(PEERS_PYTHON)
     waiting = list(names)
@@ -133,7 +134,7 @@ def measure(tool: str, names: list[str], folder: Path, results: dict[str, Found]
 
 
 def take(into: Measurement, printed: list[dict[str, Any]], answer: Path) -> None:
-    """Add one round to a measurement."""
+    """Add the printed times of one round to a measurement."""
     if printed:
         into.rounds.append([record["seconds"] for record in printed])
         into.note = printed[-1]["note"]
@@ -146,7 +147,7 @@ def peer_limit(found: Found, limit: float) -> float:
 
 
 def measure_all(names: list[str], folder: Path, rounds: int, limit: float) -> dict[str, Found]:
-    """Measure all tools on all models, in turns."""
+    """Measure all tools on all models; the tools take turns in each round."""
     results: dict[str, Found] = {name: {} for name in names}
     for number in range(rounds):
         say(f"round {number + 1} of {rounds}")
@@ -157,7 +158,7 @@ def measure_all(names: list[str], folder: Path, rounds: int, limit: float) -> di
 
 
 def ratio(found: Found, tools: tuple[str, ...] = STORM) -> float:
-    """Return how many times faster goalward is than the best of some tools: a lower bound if these were cut short."""
+    """Return how many times faster goalward is than the fastest of some tools; a lower bound if these were stopped."""
     return min(found[tool].least for tool in tools) / found["goalward"].least
 
 
@@ -192,7 +193,7 @@ def families_table(results: dict[str, Found]) -> str:
 
 
 def headline(results: dict[str, Found]) -> str:
-    """Count models by their ratio, and name those that are lost."""
+    """Return how many models goalward solves faster than Storm, and the names of the others."""
     answered = {name: found for name, found in results.items() if found["goalward"].rounds}
     won = sum(ratio(found) >= 1.0 for found in answered.values())
     clear = sum(ratio(found) >= 2.0 for found in answered.values())
@@ -200,9 +201,10 @@ def headline(results: dict[str, Found]) -> str:
     open_ones = [name for name, found in results.items() if not (found["goalward"].rounds and found["goalward"].proved)]
     middle = statistics.median(ratio(found) for found in answered.values())
     return (
-        f"Of {len(results)} models goalward is at least as fast as the better of Storm's two sound methods on {won} and"
-        f" at least twice as fast on {clear}; the median ratio is {middle:.2g}."
-        f" Lost: {', '.join(lost) or 'none'}. Without a proved answer: {', '.join(open_ones) or 'none'}."
+        f"On {won} of {len(results)} models, goalward is at least as fast as the better of Storm's two sound methods. On"
+        f" {clear} models, it is at least twice as fast. The median ratio is {middle:.2g}."
+        f" Storm is faster on: {', '.join(lost) or 'none'}. goalward proved no answer for:"
+        f" {', '.join(open_ones) or 'none'}."
     )
 
 
@@ -240,11 +242,11 @@ def agreement_table(results: dict[str, Found]) -> str:
                 continue
             cells.append(f"{np.max(np.abs(theirs['values'][finite] / ours['values'][finite] - 1)):.1e}")
             if "upper" in theirs:
-                # One unit in the last place is no disagreement: Storm's bounds are not rounded outwards.
+                # Storm does not round its bounds outwards, so one unit in the last place is ignored.
                 slack = 1e-15 * ours["upper"]
                 apart = (theirs["lower"] > ours["upper"] + slack) | (theirs["upper"] < ours["lower"] - slack)
                 if apart.any():
-                    cells[-1] += f", **{apart.sum()} intervals do not meet**"
+                    cells[-1] += f", **{apart.sum()} intervals do not overlap**"
         rows.append(cells)
     peers = [f"largest relative difference from {HEADINGS[tool]}" for tool in PEERS]
     return table(["model", "method", "proved relative width", *peers], rows)
@@ -263,11 +265,11 @@ def budgets_table(folder: Path) -> str:
             aim, verdict = f"< {target:g} {unit}", "met" if figure["median"] < target else "**missed**"
         rows.append([what, f"{figure['least']:.3g} ({figure['median']:.3g}) {unit}", aim, verdict])
         say("  " + "  ".join(rows[-1]))
-    return table(["what", "measured", "aim", ""], rows)
+    return table(["what", "measured", "target", ""], rows)
 
 
 def package_digest() -> str:
-    """Hash the sources of the goalward that is measured, wherever it is installed."""
+    """Return a hash of the sources of the installed goalward."""
     found = importlib.util.find_spec("goalward")
     if found is None or found.origin is None:
         raise SystemExit("goalward is not installed: run make bench-planner")
@@ -292,15 +294,14 @@ Times are CPU seconds of one solve on one core: the smallest of all repetitions,
 with all graph analysis. The ratio is the time of the better of Storm's two methods divided by goalward's time. A ratio
 below 1 (bold) is a loss. A ratio marked > is a lower bound, because Storm was stopped after
 {LONGER_THAN_OURS:.0f} times goalward's time, or after {LEAST_LIMIT:.0f} s if that is more, but never after more
-than {limit:g} s. There were {rounds} rounds, and one for models that take more than {LONG:g} s. "By rounds" divides
-the medians within each round, and shows the median of
-these ratios.
+than {limit:g} s. There were {rounds} rounds, and one for models that take more than {LONG:g} s. "By rounds" is
+the median over rounds of the ratio of median times.
 
 goalward proves `upper - lower <= 1e-6 upper` at every state. Storm's optimistic value iteration (OVI) and topological
 value iteration prove a relative width of 2e-6. QuantEcon stops at a change of 1e-6 and proves nothing. "Warm" means
 that the probabilities of the model had changed by up to 1 %, and that goalward started from the earlier solution. The
 models are described in `benchmarks/models.py`, `maps.py`, `graphs.py` and `protocols.py`, and the tools in
-`benchmarks/peers.py`. The machine was busy during the rounds of a number marked ~: their best times differ by more than
+`benchmarks/peers.py`. A time marked ~ was measured on a busy machine: the best times of its rounds differ by more than
 {SPREAD - 1:.0%}.
 
 {families_table(results)}
@@ -309,37 +310,37 @@ Not measured in this run: {", ".join(missing) or "none"}.
 
 ## Growth
 
-The exponent b of time = a S^b in the number of states S, by least squares over the models named.
+The table shows the exponent b of a least-squares fit: time = a S^b, where S is the number of states of a model.
 
 {growth_table(results)}
 
-## Do the answers agree
+## Agreement of the answers
 
-Intervals of goalward and Storm are compared at every state; where they do not meet, one of the two is wrong.
+The intervals of goalward and Storm are compared at every state. If two do not overlap, one of the tools is wrong.
 
 {agreement_table(results)}
 
-## Budgets
+## Time and memory targets
 
-Smallest (median) figure; the median decides.
+The table shows the smallest (median) measurement. The median decides whether the target is met.
 
 {budgets}
 """
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Measure the planner against its peers and its budgets.")
-    parser.add_argument("models", nargs="*", metavar="MODEL", help=f"some of {', '.join(MAKERS)}; default all")
-    parser.add_argument("--large", action="store_true", help="models of a million states, too: about half an hour more")
-    parser.add_argument("--rounds", type=int, default=2, help="turns of all tools")
-    parser.add_argument("--limit", type=float, default=60.0, help="CPU seconds for one solve by any tool")
-    parser.add_argument("--out", type=Path, help="where to write the tables")
+    parser = argparse.ArgumentParser(description="Compare the planner with Storm and QuantEcon.")
+    parser.add_argument("models", nargs="*", metavar="MODEL", help=f"model (default: all): {', '.join(MAKERS)}")
+    parser.add_argument("--large", action="store_true", help="add models of a million states: half an hour more")
+    parser.add_argument("--rounds", type=int, default=2, help="number of rounds")
+    parser.add_argument("--limit", type=float, default=60.0, help="most CPU seconds for one solve by any tool")
+    parser.add_argument("--out", type=Path, help="file for the tables")
     given = parser.parse_args()
     unknown = set(given.models) - set(MAKERS)
     if unknown:
-        parser.error(f"no model {', '.join(sorted(unknown))}; there are {', '.join(MAKERS)}")
+        parser.error(f"unknown model: {', '.join(sorted(unknown))}; choose from {', '.join(MAKERS)}")
     if not PEERS_PYTHON.exists():
-        parser.error("the peers are not installed: run make bench-planner")
+        parser.error("Storm and QuantEcon are not installed: run make bench-planner")
     one_core()
 
     digest = package_digest()
@@ -349,7 +350,7 @@ def main() -> None:
         chosen = given.models or [name for name in MAKERS if given.large or name not in LARGE]
         results = measure_all(chosen, folder, given.rounds, given.limit)
     if package_digest() != digest:
-        raise SystemExit("goalward was edited during the run, so its figures belong to no one version: run it again")
+        raise SystemExit("the sources of goalward changed during the run, so the results mix versions: run it again")
     text = report(results, budgets or "Not measured in this run.", digest, given.rounds, given.limit)
     print(text)
     out = given.out or (None if given.models else RESULTS)

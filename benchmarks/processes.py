@@ -1,8 +1,9 @@
-"""What all benchmarks share: watched processes, the machine's description, tables and growth exponents.
+"""Shared functions of the benchmarks: processes with CPU limits, tables, growth exponents, details of the machine.
 
-Benchmarks measure CPU time, because other processes hardly affect it and parallelism cannot hide in it. A process is
-limited from outside, by reading what it has spent. A limit inside (`setitimer(ITIMER_PROF)`, `RLIMIT_CPU`) arms a timer
-in the kernel, and while one is armed Linux advances the process's CPU clock in steps of 4 ms.
+Benchmarks measure CPU time, because other processes hardly affect it, and because it counts the work of all threads.
+The parent process enforces CPU limits: it reads the CPU time of the measured process. Limits inside that process
+(`setitimer(ITIMER_PROF)`, `RLIMIT_CPU`) would arm a timer in the kernel, and while a timer is armed, Linux advances the
+process's CPU clock in steps of 4 ms.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ LOOK_EVERY = 0.1
 
 
 class CutShortError(Exception):
-    """A process reached its limit; `records` is what it had printed by then."""
+    """A process reached its CPU limit; `records` has the records that it had printed."""
 
     def __init__(self, found: list[dict[str, Any]]):
         super().__init__("limit reached")
@@ -46,7 +47,7 @@ class CutShortError(Exception):
 
 
 def one_core() -> None:
-    """Keep this process and its children on one core, where the system can do that."""
+    """Keep this process and its children on one core, if the operating system supports it."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
@@ -57,7 +58,7 @@ def one_core_environment() -> dict[str, str]:
 
 
 def cpu_seconds(pid: int) -> float | None:
-    """Return what a process has spent so far, to a hundredth of a second; None where the system does not say."""
+    """Return the CPU seconds of a process so far, to a hundredth of a second; None on systems without /proc."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -66,10 +67,11 @@ def cpu_seconds(pid: int) -> float | None:
 
 
 def records(command: list[str], limit: float, environment: dict[str, str] | None = None) -> list[dict[str, Any]]:
-    """Run a process that prints JSON lines and return them, without those that say ``{"begin": true}``.
+    """Run a process that prints JSON lines, and return all of them except ``{"begin": true}``.
 
-    The process is killed, and `CutShortError` raised, when it has spent more than `limit` CPU seconds since it last
-    began something (wall-clock seconds where the system does not tell). Any other failure ends the benchmark.
+    The clock starts at ``{"begin": true}`` and stops at the next line. If it exceeds `limit` CPU seconds (wall-clock
+    seconds on systems without /proc), the process is killed and `CutShortError` raised. Any other failure ends the
+    benchmark.
     """
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment or one_core_environment())
     began: list[float] = []
@@ -84,7 +86,7 @@ def records(command: list[str], limit: float, environment: dict[str, str] | None
     def watch() -> None:
         nonlocal killed
         while not done.wait(LOOK_EVERY):
-            since = began[-1:]  # the other thread may clear it meanwhile
+            since = began[-1:]  # a copy, because the other thread may clear the list
             if since and spent() - since[0] > limit:
                 killed = True
                 process.kill()
@@ -108,12 +110,12 @@ def records(command: list[str], limit: float, environment: dict[str, str] | None
     if killed:
         raise CutShortError(found)
     if process.returncode:
-        raise SystemExit(f"{' '.join(command)} failed with exit code {process.returncode}; its message stands above")
+        raise SystemExit(f"{' '.join(command)} failed with exit code {process.returncode}; see its message above")
     return found
 
 
 def machine(python: Path | None = None, others: tuple[str, ...] = ()) -> str:
-    """Name processor and versions, also of packages in another environment; nothing that singles out a machine."""
+    """Return the processor, the load and versions, also of the packages `others` in the environment of `python`."""
     processor = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
@@ -141,12 +143,12 @@ def duration(seconds: float) -> str:
 
 
 def exponent(sizes: Sequence[float], figures: Sequence[float]) -> float | None:
-    """Return b of the power law figure = a size^b that fits best in logarithms; None for a single size."""
+    """Return the exponent b of the power law figure = a size^b, fitted in logarithms; None for a single size."""
     if len(set(sizes)) < 2:
         return None
     return float(np.polyfit(np.log(sizes), np.log(figures), 1)[0])
 
 
 def say(line: str) -> None:
-    """Show progress."""
+    """Print a line of progress to standard error."""
     print(line, file=sys.stderr, flush=True)

@@ -1,8 +1,8 @@
-"""Loading and solving the UMB files of a folder beside Storm: `make bench-real FOLDER=path/to/models`.
+"""Time to load and solve the UMB files of a folder, compared with Storm: `make bench-real FOLDER=path/to/models`.
 
 Every file must have the label ``goal`` and one reward structure, ``cost``. The tools take turns in several rounds over
-all files; every repetition loads the file anew, and the smallest CPU time of all repetitions counts, on one core. The
-table goes to the terminal, and to a file if --out names one.
+all files, on one core. Each repetition loads the file again; the smallest CPU time of all repetitions counts. The table
+goes to the terminal and to the file of --out.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from processes import CutShortError, duration, machine, one_core, records, say, 
 
 HERE = Path(__file__).resolve().parent
 TOOLS = ("goalward", "storm-ovi", "storm-topo")
-BRIEF = 1e-3  # what takes Storm less is a measure of fixed costs
+BRIEF = 1e-3  # seconds; solves that take Storm less measure mostly fixed costs
 
 
 @dataclass
 class Times:
-    """What one tool took for one file; empty if the limit was reached first."""
+    """CPU seconds of one tool on one file; empty if no repetition finished within the limit."""
 
     load: list[float] = field(default_factory=list)
     solve: list[float] = field(default_factory=list)
@@ -40,7 +40,7 @@ Found = dict[str, Times]
 
 
 def measure(tool: str, paths: list[Path], results: dict[str, Found], limit: float, *options: str) -> None:
-    """Let a tool work on some files one after the other and add what it took."""
+    """Measure a tool on some files, and add the CPU seconds to `results`."""
     python = sys.executable if tool == "goalward" else str(PEERS_PYTHON)
     waiting = list(paths)
     while waiting:
@@ -56,12 +56,12 @@ def measure(tool: str, paths: list[Path], results: dict[str, Found], limit: floa
             times = results[path.name].setdefault(tool, Times())
             times.take(printed[begin + 1 : end])
             shown = [duration(min(part)) for part in (times.load, times.solve) if part]
-            say(f"  {tool:10} {path.name:32} {' '.join(shown) or 'too long'}")
+            say(f"  {tool:10} {path.name:32} {' '.join(shown) or 'limit reached'}")
         waiting = waiting[len(done) :]
 
 
 def ratios(found: Found) -> dict[str, float]:
-    """Return goalward's time of loading over Storm's, and Storm's times of solving and of both over goalward's."""
+    """Return goalward's load time divided by Storm's, and Storm's solve and total times divided by goalward's."""
     ours, theirs = found["goalward"], [found[tool] for tool in TOOLS[1:] if found[tool].solve]
     load = min(min(times.load) for times in theirs)
     solve = min(min(times.solve) for times in theirs)
@@ -88,8 +88,8 @@ def report(results: dict[str, Found]) -> str:
         shown = [f"{ratio[key]:.2f}" for key in ("load", "solve", "both")]
         shown[1] = shown[1] if ratio["solve"] >= 1.0 else f"**{shown[1]}**"
         rows.append([name, *sizes, *times, *shown, f"{apart:.0e}"])
-    heading = ["file", "states", "transitions", "goalward load", "solve", "Storm load", "solve"]
-    heading += ["load, goalward / Storm", "solve, Storm / goalward", "both, Storm / goalward", "values apart"]
+    heading = ["file", "states", "transitions", "goalward load", "goalward solve", "Storm load", "Storm solve"]
+    heading += ["load, goalward / Storm", "solve, Storm / goalward", "both, Storm / goalward", "difference of values"]
     long = [ratio for ratio in every.values() if ratio["storm"] >= BRIEF]
     lines = [table(heading, rows), ""]
     for what, some in (("all files", list(every.values())), ("files that take Storm 1 ms or more to solve", long)):
@@ -98,14 +98,14 @@ def report(results: dict[str, Found]) -> str:
                 f"{key} {statistics.median(ratio[key] for ratio in some):.2f}" for key in ("load", "solve", "both")
             ]
             won = sum(ratio["solve"] >= 1.0 for ratio in some)
-            lines.append(f"Medians of {what}: {', '.join(medians)}; goalward solves {won} of {len(some)} faster.")
+            lines.append(f"Median ratios of {what}: {', '.join(medians)}. goalward solves {won} of {len(some)} faster.")
     return "\n".join(lines)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Load and solve UMB files beside Storm.")
+    parser = argparse.ArgumentParser(description="Load and solve UMB files, compared with Storm.")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("files", nargs="*", help="names of files in the folder; all if none is named")
+    parser.add_argument("files", nargs="*", help="files in the folder to measure (default: all)")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--limit", type=float, default=120.0, help="CPU seconds for one repetition")
     parser.add_argument("--out", type=Path)
@@ -121,13 +121,13 @@ def main() -> None:
         say(f"round {number + 1} of {given.rounds}")
         for tool in TOOLS:
             measure(tool, paths, results, given.limit)
-    text = f"""# Models of public benchmark sets, beside Storm
+    text = f"""# Models of public benchmark sets, compared with Storm
 
 Written by `make bench-real`. {machine(PEERS_PYTHON, ("stormpy",))}
 
-CPU time on one core, the smallest of all repetitions in {given.rounds} rounds of all tools; each repetition loads the
-file anew. Storm's time to solve is that of the better of its two sound methods. goalward proves a relative width of
-1e-6, Storm one of 2e-6.
+Times are CPU times on one core: the smallest of all repetitions in {given.rounds} rounds of all tools. Each repetition
+loads the file again. Storm's solve time is that of the faster of its two sound methods. goalward proves bounds of
+relative width 1e-6, and Storm bounds of relative width 2e-6.
 
 {report(results)}
 """

@@ -1,9 +1,9 @@
-"""The rivals on GridWorld and on a model of the mountain car's size: `make bench-rivals`.
+"""PSRL-SSP's four rivals on GridWorld and on a discretised mountain car: `make bench-rivals`.
 
-Regrets are means over seeds, with the standard error of the mean. Times are CPU seconds of one core: the agents take
-turns, the smallest of the repetitions counts and the median stands beside it; wall-clock times are given too, because
-the machine may be shared. Scales are tuned by `goalward.tune` on separate seeds and evaluated on the seeds of the
-first table. The tables go to the terminal and to benchmarks/results/rivals.md; --quick makes fewer runs and no file.
+Regrets are means over seeds, with the standard error of the mean. Times are CPU seconds on one core. The agents take
+turns; the smallest repetition counts, and the table also shows the median and the wall-clock time. Scales of the
+confidence widths are tuned on separate seeds, and evaluated on the seeds of the first table. The tables go to the
+terminal and to benchmarks/results/rivals.md; --quick makes fewer runs and writes no file.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ EPISODES = 10_000
 TUNING_EPISODES = 3_000
 MANY = 20
 LIMITS = {"uc-ssp": 0.7, "bernstein-ssp": 1.0, "eb-ssp": 1.0, "ulcvi": 0.3}
-# What the issue asks of the theory's constants; the fourth column of the first table is checked against it.
+# Expected mean regret with the theory's constants; the last column of the first table says whether it was met.
 BANDS = {"bernstein-ssp": (50e3, 150e3), "uc-ssp": (20e3, 120e3), "ulcvi": (0.95 * 360.5e3, 1.05 * 360.5e3)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="fewer seeds and repetitions, and no file")
+    parser.add_argument("--quick", action="store_true", help="use fewer seeds and repetitions, and write no file")
     quick = parser.parse_args().quick
     gw.warm_up()
     world = gw.worlds.grid_world()
@@ -46,7 +46,7 @@ def main() -> None:
         (f"GridWorld, 10,000 episodes, {theory}, delta = 0.1", lambda: theory_table(world, seeds, psrl)),
         ("ULCVI over 80,000 episodes", lambda: long_table(world, range(1 if quick else 10))),
         (f"GridWorld, 10,000 episodes, {tuned}", lambda: tuned_table(world, seeds, psrl, range(1 if quick else 4))),
-        ("Ties", lambda: ties_table(world, seeds[:3])),
+        ("Gap regret by tie-breaking rule", lambda: ties_table(world, seeds[:3])),
         (f"Speed, 10,000 episodes of GridWorld, {theory}", lambda: speed_table(world, 3 if quick else 7)),
         ("UC-SSP's planner against NumPy", lambda: planner_table(world)),
         (f"126 states and 3 actions, 2,000 episodes, {theory}", large_table),
@@ -67,7 +67,7 @@ def make(name: str, world: gw.SSP, episodes: int = EPISODES, **settings: object)
 
 
 def regrets(name: str, world: gw.SSP, seeds: range, **settings: object) -> np.ndarray:
-    """Return the realised and the gap regret of each seed."""
+    """Return the realised regret and the gap regret of each seed, ``[seeds, 2]``."""
     agent = make(name, world, **settings)
     runs = [gw.learn(agent, world, EPISODES, seed) for seed in seeds]
     return np.array([(run.regret[-1], run.gap_regret[-1]) for run in runs])
@@ -86,7 +86,7 @@ def theory_table(world: gw.SSP, seeds: range, psrl: np.ndarray) -> str:
         asked = f"{low:,.0f} to {high:,.0f}: {'yes' if within else 'NO'}" if name in BANDS else ""
         ratio = f"{found[:, 1].mean() / psrl[:, 1].mean():.0f}"
         rows.append([name, shown(found[:, 0]), shown(found[:, 1]), ratio, asked])
-    return table(["agent", "regret", "gap regret", "gap regret / PSRL's", "asked"], rows)
+    return table(["agent", "regret", "gap regret", "gap regret / PSRL's", "expected regret"], rows)
 
 
 def long_table(world: gw.SSP, seeds: range) -> str:
@@ -105,7 +105,7 @@ def long_table(world: gw.SSP, seeds: range) -> str:
 
 
 def best_scale(name: str, world: gw.SSP, seeds: range) -> float:
-    """Return the scale of the smallest mean gap regret; those of ULCVI are smaller, because of its term with H³."""
+    """Return the scale with the smallest mean gap regret; ULCVI needs smaller scales because of its H³ term."""
     steps = range(32, 53, 2) if name == "ulcvi" else range(5, 17, 2)
     means = {}
     for scale in (10.0 ** (-step / 4) for step in steps):
@@ -143,7 +143,7 @@ def ties_table(world: gw.SSP, seeds: range) -> str:
 
 
 def timed(work: Callable[[], object]) -> tuple[float, float]:
-    """Return the CPU and the wall-clock seconds of some work."""
+    """Return the CPU seconds and the wall-clock seconds of one call of `work`."""
     wall, cpu = time.perf_counter(), time.process_time()
     work()
     return time.process_time() - cpu, time.perf_counter() - wall
@@ -160,11 +160,11 @@ def speed_table(world: gw.SSP, repeat: int) -> str:
         cpu, wall = zip(*found, strict=True)
         asked = f"below {LIMITS[name]:g} s: {'yes' if min(cpu) < LIMITS[name] else 'NO'}" if name in LIMITS else ""
         rows.append([name, f"{min(cpu):.2f} s", f"{statistics.median(cpu):.2f} s", f"{min(wall):.2f} s", asked])
-    return table(["agent", "CPU, smallest", "CPU, median", "wall, smallest", "asked"], rows)
+    return table(["agent", "CPU, smallest", "CPU, median", "wall, smallest", "target"], rows)
 
 
 def many(work: Callable[[], object]) -> None:
-    """Do some work often enough for the clock."""
+    """Call `work` `MANY` times, which is long enough for the clock."""
     for _ in range(MANY):
         work()
 
@@ -183,7 +183,7 @@ def planner_table(world: gw.SSP) -> str:
         slow = min(timed(plain)[0] for _ in range(30))
         fast = min(timed(partial(many, compiled))[0] / MANY for _ in range(30))
         rows.append([f"{episodes:,}", f"{slow * 1e3:.2f} ms", f"{fast * 1e3:.3f} ms", f"{slow / fast:.0f}"])
-    return table(["counts after episodes", "NumPy, per plan", "compiled, per plan", "ratio"], rows)
+    return table(["episodes before the plan", "NumPy, per plan", "compiled, per plan", "ratio"], rows)
 
 
 def large_table() -> str:

@@ -1,10 +1,10 @@
-"""Learning and rivals by the size of the world: `make bench-sizes`.
+"""Learning times of PSRL-SSP and its rivals by the size of the world: `make bench-sizes`.
 
-Every case runs in a process of its own for some CPU seconds, after the kernels are loaded and the world is solved.
-An epoch is one plan and the steps taken by it: its cost is the CPU time of the run over the number of its epochs. Where
-the belief is Dirichlet, the floor is the CPU time of drawing one gamma variate for each of its entries with NumPy, at
-the shapes that the belief had in the end. Whole runs are made to their last episode, or as far as a limit of CPU time
-lets them. The tables go to the terminal and to benchmarks/results/sizes.md.
+Each case learns for some CPU seconds in a separate process, after the kernels are loaded and the world is solved. An
+epoch is one plan and the steps that follow it; its time is the CPU time of the run divided by the number of epochs. For
+a Dirichlet belief, the floor is the CPU time that NumPy needs to draw one gamma variate per entry of the final belief.
+Whole runs end at their last episode or at a limit of CPU time. The tables go to the terminal and to
+benchmarks/results/sizes.md.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from processes import CutShortError, duration, exponent, machine, one_core, reco
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results" / "sizes.md"
 SECONDS, QUICK_SECONDS = 6.0, 1.0
-LIMIT = 120.0  # for what comes before the clock starts as well
+LIMIT = 120.0  # CPU seconds that a case may take beyond its learning time
 ENDLESS = 10**7
 RIVALS = ("psrl", "bernstein-ssp", "eb-ssp", "uc-ssp", "ulcvi")
 
@@ -49,7 +49,7 @@ PRIORS: dict[str, Callable[[gw.SSP], gw.beliefs.Prior]] = {
     "neighbourhoods, successors unknown": lambda world: gw.Neighbourhoods(),
 }
 SIDES = [(3, 5, 10, 20, 30), (3, 10, 30, 100), (10, 30, 100)]
-# name: (world, prior, the world)
+# name: (label of the world, prior, function that makes the world)
 LEARNING: dict[str, tuple[str, str, Callable[[], gw.SSP]]] = {
     f"{re.split('[ (,]', prior)[0].lower()}-{side}": (
         "3 x 4 grid" if side == 3 else f"{side} x {side} grid",
@@ -71,7 +71,7 @@ WORLDS: dict[str, Callable[[], gw.SSP]] = {
 
 
 def timed_run(agent: gw.agents.Agent, world: gw.SSP, seconds: float) -> tuple[gw.Run, float]:
-    """Learn for some CPU seconds; return the run and the CPU seconds of everything after its first step."""
+    """Learn for some CPU seconds; return the run and its CPU seconds after the first step."""
     gw.learn(agent, world, 1, max_steps=1)
     print(json.dumps({"begin": True}), flush=True)
     began = time.process_time()
@@ -109,7 +109,7 @@ def seconds_of(work: Callable[[], object]) -> float:
 
 
 def whole_run(name: str, seconds: float) -> dict[str, float]:
-    """Learn to the last episode, or for so many CPU seconds."""
+    """Learn until the last episode or the CPU limit; return the size, the time and the memory of the run."""
     world, (episodes, limit) = LEARNING[name][2](), WHOLE_RUNS[name]
     agent = gw.agents.PSRL(prior=PRIORS[LEARNING[name][1]](world))
     gw.learn(agent, world, 1, max_steps=1)
@@ -131,7 +131,7 @@ def rival_case(name: str, world_name: str, seconds: float) -> dict[str, float]:
 
 
 def case(*arguments: str) -> dict[str, float] | None:
-    """Run one case in a process of its own; None if it reached the limit."""
+    """Run one case in a separate process and return its measurements; None if it reached the limit."""
     limit = LIMIT + float(arguments[-1])
     try:
         found = records([sys.executable, str(Path(__file__).resolve()), "--case", *arguments], limit)[-1]
@@ -159,12 +159,12 @@ def learning_table(seconds: float) -> str:
         points = [one for name, one in found.items() if one and LEARNING[name][1] == prior and one["states"] > 50]
         fitted = exponent([one["states"] for one in points], [one["epoch"] for one in points])
         growth.append([prior, "" if fitted is None else f"{fitted:.2f}"])
-    exponents = table(["prior", "exponent of an epoch in S, from 50 states on"], growth)
+    exponents = table(["prior", "exponent of the epoch time in S, above 50 states"], growth)
     unknown, known = found["neighbourhoods-100"], found["dirichlet-100"]
     ratio = "not measured" if unknown is None or known is None else f"{unknown['epoch'] / known['epoch']:.2f}"
     return (
-        f"{table(heading, rows)}\n\nAn epoch of the 100 x 100 grid with unknown successors against one with a known"
-        f" support: {ratio}.\n\n{exponents}"
+        f"{table(heading, rows)}\n\nRatio of epoch times on the 100 x 100 grid, unknown successors to known support:"
+        f" {ratio}.\n\n{exponents}"
     )
 
 
@@ -174,7 +174,7 @@ def whole_runs_table(seconds: float) -> str:
         world, prior, _ = LEARNING[name]
         one = case("whole", name, f"{seconds}")
         if one is None:
-            rows.append([prior, world, f"{episodes:,}", "none in the limit", *[""] * 3])
+            rows.append([prior, world, f"{episodes:,}", "limit reached", *[""] * 3])
             continue
         cut = "" if one["episodes"] == episodes else f", cut off after {one['episodes']:,.0f} episodes"
         took = f"{one['seconds']:.0f} s{cut}"
@@ -192,14 +192,14 @@ def rivals_table(seconds: float) -> str:
         fitted = exponent([one["states"] for one in answered], [one["step"] for one in answered])
         cells = ["" if one is None else f"{duration(one['step'])} ({duration(one['epoch'])})" for one in found.values()]
         rows.append([name, *cells, "" if fitted is None else f"{fitted:.2f}"])
-    return table(["agent", *WORLDS, "exponent of a step in S"], rows)
+    return table(["agent", *WORLDS, "exponent of the step time in S"], rows)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="less time for each case, and no file")
-    parser.add_argument("--seconds", type=float, default=SECONDS, help="of learning in each case")
-    parser.add_argument("--whole", action="store_true", help="make whole runs to their end: half an hour more")
+    parser.add_argument("--quick", action="store_true", help="learn for less time in each case, and write no file")
+    parser.add_argument("--seconds", type=float, default=SECONDS, help="CPU seconds of learning in each case")
+    parser.add_argument("--whole", action="store_true", help="continue whole runs up to their limit: half an hour more")
     parser.add_argument("--case", nargs="+", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.case:
@@ -217,20 +217,21 @@ Written by `make bench-sizes`. {machine()}
 
 ## PSRL-SSP by prior and size
 
-CPU time on one core, for {seconds:.0f} s of learning each. The floor is the time of drawing the gamma variates of one
-epoch with NumPy.
+Times are CPU times on one core, for {seconds:.0f} s of learning in each row. The floor is the time that NumPy needs to
+draw the gamma variates of one epoch.
 
 {learning_table(seconds)}
 
 ## Whole runs
 
-As far as they come in {whole:.0f} s of CPU time; `python benchmarks/sizes.py --whole` gives them the limit.
+Each run stops after {whole:.0f} s of CPU time; `python benchmarks/sizes.py --whole` stops it at the limit in the table.
 
 {whole_runs_table(whole)}
 
 ## Rivals by size
 
-CPU time of a step, learning included, and in brackets of an epoch; theory's constants, {seconds / 2:.0f} s each.
+CPU time of a step, learning included, and in brackets of an epoch. Each agent learns for
+{seconds / 2:.0f} s in each world, with the theory's constants.
 
 {rivals_table(seconds / 2)}
 """

@@ -1,7 +1,8 @@
-"""How long goalward takes to start and to compile, and how much memory it takes: `make bench-startup`.
+"""Startup time, compile time and memory of goalward: `make bench-startup`.
 
-CPU seconds of whole processes, the least of several. Cold commands find no compiled kernels, warm ones find all they
-need. Peak memory is that of the process. The tables go to the terminal and to benchmarks/results/startup.md.
+Times are CPU seconds of whole processes, the smallest of several repetitions. Cold commands find no compiled kernels;
+warm commands find all that they need. Peak memory is that of the process. The tables go to the terminal and to
+benchmarks/results/startup.md.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ RESULTS = HERE / "results" / "startup.md"
 PYTHON = [sys.executable, "-c"]
 GOALWARD = [sys.executable, "-m", "goalward"]
 STUDY = [*GOALWARD, "run", str(HERE.parent / "examples" / "my_study.toml"), "--workers", "1", "--out"]
-# The command, its repetitions, and the most CPU seconds it may take; a cold command compiles its kernels every time.
+# name: (command, repetitions, target in CPU seconds); a cold command compiles its kernels every time.
 STARTS: dict[str, tuple[list[str], int, float]] = {
     "python, nothing imported": ([*PYTHON, ""], 5, 0.1),
     "import goalward": ([*PYTHON, "import goalward"], 5, 0.1),
@@ -70,7 +71,7 @@ def starts_table() -> str:
                     seconds.append(cpu_seconds(command, cold if name.endswith("cold") else warm))
         rows.append([name, duration(min(seconds)), duration(most)])
         say("  " + "  ".join(rows[-1]))
-    return table(["what", "CPU", "at most"], rows)
+    return table(["what", "CPU", "target"], rows)
 
 
 def memory_table() -> str:
