@@ -201,8 +201,8 @@ def headline(results: dict[str, Found]) -> str:
     open_ones = [name for name, found in results.items() if not (found["goalward"].rounds and found["goalward"].proved)]
     middle = statistics.median(ratio(found) for found in answered.values())
     return (
-        f"On {won} of {len(results)} models, goalward is at least as fast as the better of Storm's two sound methods. On"
-        f" {clear} models, it is at least twice as fast. The median ratio is {middle:.2g}."
+        f"On {won} of {len(results)} models, goalward is at least as fast as the better of Storm's two sound methods."
+        f" On {clear} models, it is at least twice as fast. The median ratio is {middle:.2g}."
         f" Storm is faster on: {', '.join(lost) or 'none'}. goalward proved no answer for:"
         f" {', '.join(open_ones) or 'none'}."
     )
@@ -242,7 +242,7 @@ def agreement_table(results: dict[str, Found]) -> str:
                 continue
             cells.append(f"{np.max(np.abs(theirs['values'][finite] / ours['values'][finite] - 1)):.1e}")
             if "upper" in theirs:
-                # Storm does not round its bounds outwards, so one unit in the last place is ignored.
+                # Storm does not round its bounds outwards: ignore one unit in the last place.
                 slack = 1e-15 * ours["upper"]
                 apart = (theirs["lower"] > ours["upper"] + slack) | (theirs["upper"] < ours["lower"] - slack)
                 if apart.any():

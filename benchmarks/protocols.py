@@ -1,23 +1,25 @@
-"""Randomised protocols as PRISM programs, written for this benchmark in the spirit of the well-known case studies.
+"""Randomised protocols as PRISM programs, written for this benchmark and modelled on well-known case studies.
 
-`consensus(n, k)`   n processes flip a shared coin: a counter walks at random until it is k n away from zero.
-`csma(n, k)`        n stations share a wire; frames that overlap collide, and stations back off for up to 2^k slots.
-`wlan(k)`           two stations share a radio channel; they wait, back off for up to 8 * 2^k slots, send, wait for an
-                    acknowledgement.
-`zeroconf()`        a host draws an address, probes for it four times and starts again when somebody answers.
-`network(...)`      the same host on a network that queues its probes and answers late, maybe for an address given up.
-`firewire(delay)`   two nodes ask each other to be the root; both draw a short or a long wait until one hears in time.
-`election(n)`       Itai and Rodeh's election in an asynchronous ring: active processes draw bits and send them on; one
-                    with a 0 that receives a 1 becomes passive, until a message comes back to its sender.
-`stabilise(n)`      Israeli and Jalfon's self-stabilising ring: a process with a token passes it to the left or to the
-                    right, where it merges with any other, until one token is left.
-`lifts(...)`        someone collects coins in a building whose floors are joined by lifts; some doors lead back to the
-                    entrance with probability one half. After the elevators of the planning competition of 2006.
+`consensus(n, k)`   n processes flip a shared coin: a counter does a random walk until it is k n away from zero.
+`csma(n, k)`        n stations share a wire. Overlapping frames collide; then stations back off for up to 2^k slots.
+`wlan(k)`           two stations share a radio channel. They wait, back off for up to 8 * 2^k slots, send, and wait for
+                    an acknowledgement.
+`zeroconf()`        a host draws an address, probes for it four times, and starts again if another host answers.
+`network(...)`      the same host on a network that queues its probes. An answer may come late, for an old address.
+`firewire(delay)`   two nodes both want the other to be the root. Each waits for a short or a long time, at random, and
+                    then sends a request. Requests that cross clash, and both nodes draw again.
+`election(n)`       Itai and Rodeh's leader election in an asynchronous ring. Active processes draw bits and send them
+                    on. A process with a 0 that receives a 1 becomes passive. A process that receives its own message
+                    is the leader.
+`stabilise(n)`      Israeli and Jalfon's self-stabilising ring. A process with a token passes it to the left or to the
+                    right, where it merges with any other token. The goal is a single token.
+`lifts(...)`        a person collects coins in a building whose floors are joined by lifts. Some doors lead back to the
+                    entrance with probability one half. Modelled on elevators, from the planning competition of 2006.
 
-The clocks are integers and advance by `tick`, which is what costs in csma, wlan and firewire: all other steps of these
-are free, as are all in elections but the draws of bits. Every program has a label "goal" and rewards "cost"; both are
-all that the benchmark reads. The rings of 10 and 16 tokens have the states, the transitions and the values of QVBS's
-ij.10 and of PRISM's example with 16 processes; the others have the structure of their namesakes, not their sizes.
+In csma, wlan and firewire, clocks advance by the action `tick`, and only this action has costs. In election, only
+drawing a bit has a cost. In the other programs, every step costs 1. Each program has a label "goal" and rewards "cost";
+the benchmark reads nothing else. `stabilise(10)` and `stabilise(16)` have the states, transitions and values of QVBS's
+ij.10 and of PRISM's example with 16 processes. The other programs are like their originals in structure, not in size.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ __all__ = ["PROGRAMS"]
 
 
 def renamed(module: str, first: str, others: list[str], prefixes: str) -> str:
-    """Return PRISM modules that are `first` with the digit 1 of each name in `prefixes` replaced."""
+    """Return a PRISM module and its copies: names in `prefixes` end in the digit of the copy instead of 1."""
     lines = [module]
     for other in others:
         digit = other[-1]
@@ -38,7 +40,7 @@ def renamed(module: str, first: str, others: list[str], prefixes: str) -> str:
 def consensus(n: int, k: int) -> str:
     process = """
 module process1
-  // 0: flip, 1: move the counter, 2: look at it, 3: decided
+  // 0: flip, 1: move the counter, 2: check the counter, 3: decided
   at1 : [0..3];
   coin1 : [0..1];
   [] at1 = 0 -> 0.5 : (at1' = 1) & (coin1' = 0) + 0.5 : (at1' = 1) & (coin1' = 1);
@@ -63,7 +65,7 @@ endrewards
 
 
 def uniform(variable: str, count: int, times: int = 1) -> str:
-    """Return the update that goes on to the next phase with one of the first `count` multiples of `times`."""
+    """Return the update that enters the next phase and sets a variable to a random multiple of `times`."""
     return " + ".join(f"1/{count} : (at1' = at1 + 1) & ({variable}' = {times * i})" for i in range(count))
 
 
@@ -180,7 +182,7 @@ module host
   probes : [0..{probes}];
   clock : [0..{period}];
   conflicts : [0..10];
-  // 0: no answer under way, 1: somebody was asked, 2: an answer is on its way
+  // 0: no answer to come, 1: another host received the probe, 2: its answer is on its way
   answer : [0..2];
   [] at = 0 & conflicts < 10 ->
     TAKEN * (1 - LOSS) : (at' = 1) & (used' = true) & (answer' = 1) & (probes' = 1)
@@ -206,7 +208,7 @@ endrewards
 
 
 def network(probes: int = 8, period: int = 20, delay: int = 60, taken: int = 1000, loss: float = 0.1) -> str:
-    """Queued messages concern the present address (2), an address given up (1), or there are none (0)."""
+    """Return the program; a queue slot is empty (0), or has a probe that gets no answer (1) or may get one (2)."""
     slots = range(1, 5)
     later = " & ".join(f"(q{i}' = {f'q{i + 1}' if i < 4 else 0})" for i in slots)
     stale = " & ".join(f"(q{i}' = min({f'q{i + 1}' if i < 4 else 0}, 1))" for i in slots)
@@ -231,7 +233,7 @@ module host
   [conflict] at != 1 -> true;
 endmodule
 module net
-  // messages in the order in which they are handled, the time that the first has taken, and one that was answered
+  // queued probes, the first in q1; how long q1 has been handled; whether an answer is on its way
   {" ".join(f"q{i} : [0..2];" for i in slots)}
   age : [0..{delay}];
   answered : bool;
@@ -250,13 +252,13 @@ endrewards
 
 
 def election(n: int) -> str:
-    """Messages from process i: 0: none, 1 and 2: a bit, 2 + k: somebody's, k steps from it."""
+    """Return the program; `from`i is the message sent by process i: 0 none, 1 or 2 a bit, 2 + k a count of k steps."""
     variables = "\n".join(f"  at{i} : [0..6]; bit{i} : [0..1]; from{i} : [0..{n + 2}];" for i in range(n))
     commands = ""
     for i in range(n):
         before = (i - 1) % n
         commands += f"""
-  // process {i}: 0: draws, 1: sends its bit, 2: awaits one, 3: counts, 4: awaits the count, 5: passive, 6: leader
+  // process {i}: 0: draws, 1: sends its bit, 2: awaits one, 3: sends a count, 4: awaits one, 5: passive, 6: leader
   [draw{i}] at{i} = 0 -> 0.5 : (at{i}' = 1) & (bit{i}' = 0) + 0.5 : (at{i}' = 1) & (bit{i}' = 1);
   [] at{i} = 1 & from{i} = 0 -> (at{i}' = 2) & (from{i}' = 1 + bit{i});
   [] at{i} = 2 & bit{i} = 0 & from{before} = 2 -> (at{i}' = 5) & (from{before}' = 0);
@@ -299,7 +301,7 @@ endrewards
 
 
 def lifts(floors: int, places: int, shafts: tuple[int, ...], coins: int, doors: int) -> str:
-    """Coins lie, and doors are, at places that are spread over the floors by a fixed rule."""
+    """Return the program; a fixed rule spreads the coins and the doors over the floors."""
     spots = [(1 + 3 * i % (floors - 1), (5 * i + 2) % places) for i in range(coins)]
     gates = [(1 + 2 * i % (floors - 1), (3 * i + 1) % (places - 1)) for i in range(doors)]
     at_gate = " | ".join(f"(level = {floor} & place = {place})" for floor, place in gates)
@@ -340,7 +342,7 @@ def firewire(delay: int, unit: int = 10) -> str:
     short, long = (76 * unit, 85 * unit), (159 * unit, 167 * unit)
     node = f"""
 module node1
-  // 0: contention, 1: waits long, 2: waits shortly, 3: has asked, 4: root
+  // 0: contention, 1: long wait, 2: short wait, 3: has sent a request, 4: root
   at1 : [0..4];
   clock1 : [0..{long[1]}];
   [] at1 = 0 -> 0.5 : (at1' = 1) & (clock1' = 0) + 0.5 : (at1' = 2) & (clock1' = 0);
@@ -357,7 +359,7 @@ endmodule"""
     other = f"module node2 = node1 [ {', '.join(f'{name}1 = {name}2' for name in names.split())} ] endmodule"
     wire = f"""
 module line1
-  // what node 1 sends: 0: nothing, 1: a request on its way, 2: it has arrived
+  // request of node 1: 0: none, 1: on its way, 2: has arrived
   wire1 : [0..2];
   age1 : [0..{delay}];
   [ask1] wire1 = 0 -> (wire1' = 1) & (age1' = 0);

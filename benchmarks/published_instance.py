@@ -1,21 +1,27 @@
-"""Which RandomMDP does the published figure show? The search for its instance: `make bench-instance`.
+"""Search for the RandomMDP instance behind the published figure: `make bench-instance`.
 
-The paper says "8 states, 2 actions, generated uniformly at random" and no more. Of its instance the figure tells the
-smallest cost, 0.04; what a uniformly random policy loses in an episode, 1.52 (ULCVI's line); what one constant action
-loses, 2.91 (EB-SSP's first slope); and where the curves of the five algorithms run.
+The paper describes the instance only as "8 states, 2 actions, generated uniformly at random". Its figure shows more:
+the smallest cost is 0.04; a uniformly random policy loses 1.52 per episode (ULCVI's line); one constant action loses
+2.91 per episode (EB-SSP's first slope); and there are the regret curves of the five algorithms.
 
-First pass: every seed of each reading (7 or 8 states besides the goal, rows of Dirichlet(1) or normalised uniforms)
-whose smallest cost lies in 0.0375..0.0445, whose uniform policy loses 1.44..1.60 and one of whose constant actions
-loses 2.66..3.16. Second pass: EB-SSP (the constant action first), UC-SSP and Bernstein-SSP learn in those for 10,000
-episodes. Third pass: PSRL-SSP learns in those that are near so far. Last pass: all of them learn in the nearest eight
-again, in ten times as many runs with other luck, because few runs flatter the first of many. The rule that chooses is
-the smallest
+The search covers four readings of the paper: 7 or 8 states besides the goal, with rows from Dirichlet(1) or from
+normalised uniforms. Each seed gives one instance.
 
-    d = sum of log(here / published)^2
+1. First pass: keep the instances whose smallest cost is in 0.0375..0.0445, where the uniform policy loses 1.44..1.60
+   and a constant action loses 2.66..3.16.
+2. Second pass: EB-SSP (with ties broken in favour of that action), UC-SSP and Bernstein-SSP learn for 10,000 episodes.
+   An instance is dropped if its distance d from the published values exceeds `NEAR`.
+3. Third pass: PSRL-SSP learns in the instances that are left.
+4. Last pass: all algorithms learn again in the nearest eight instances, with other seeds and ten times as many runs.
+   After a few runs, the best of many instances looks better than it is.
 
-over six values: the gap regret of PSRL-SSP, Bernstein-SSP and UC-SSP at the end, and that of EB-SSP after 2,200, 7,200
-and 10,000 episodes. So the seed is chosen by what it reproduces. The runs of the search have other luck than those of
-the study that is reported.
+The chosen instance has the smallest
+
+    d = sum of log(measured / published)^2
+
+over six values: the final gap regret of PSRL-SSP, Bernstein-SSP and UC-SSP, and the gap regret of EB-SSP after 2,200,
+7,200 and 10,000 episodes. So it is chosen because it reproduces these values. The runs of the reported study use other
+seeds than the runs of the search.
 """
 
 from __future__ import annotations
@@ -46,17 +52,17 @@ PUBLISHED = {
 }
 RUNS = {"eb-ssp": 1, "uc-ssp": 1, "bernstein-ssp": 2, "psrl": 20}
 TIMES = 10
-"""How many times as many runs the last pass makes."""
+"""The last pass makes this many times the runs in `RUNS`."""
 NEAR = 0.3
-"""PSRL-SSP learns in an instance only if the other algorithms add less than this to d."""
+"""The second pass drops an instance if its distance exceeds this."""
 SHOWN = 8
 FIRST_SEED, LAST_SEED = 1_000_000, 2_000_000
-"""Where the seeds of the runs of the first passes and of the last pass begin."""
+"""The first seed of the runs in the second and third pass, and in the last pass."""
 
 
 @dataclass
 class Instance:
-    """A seed that passed the first pass, and what was measured on it."""
+    """An instance that passed the first pass, with its measurements."""
 
     states: int
     rows: str
@@ -67,7 +73,7 @@ class Instance:
 
     @property
     def distance(self) -> float:
-        """The sum d over what has been measured."""
+        """The distance d, summed over the algorithms measured so far."""
         return sum(
             math.log(max(here, 1e-3) / there) ** 2
             for name, found in self.regrets.items()
@@ -75,7 +81,7 @@ class Instance:
         )
 
     def measure(self, name: str, times: int = 1, first: int = FIRST_SEED) -> None:
-        """Let one algorithm learn, in this many times its usual number of runs."""
+        """Run one algorithm `times` times as often as `RUNS` says, and store its gap regrets."""
         world = gw.worlds.make("random-mdp", states=self.states, rows=self.rows, seed=self.seed)
         settings: dict[str, object] = (
             {"prior": gw.Dirichlet(0.1)} if name == "psrl" else {"delta": 0.1, "ties": "random"}
@@ -90,8 +96,8 @@ class Instance:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--seeds", type=int, default=100_000, help="search the seeds below this one")
-    parser.add_argument("--quick", action="store_true", help="2,000 seeds, and no file")
+    parser.add_argument("--seeds", type=int, default=100_000, help="search the seeds below this number")
+    parser.add_argument("--quick", action="store_true", help="search only 2,000 seeds, and write no file")
     given = parser.parse_args()
     one_core()
     gw.warm_up()
@@ -99,7 +105,7 @@ def main() -> None:
     finished, counts = [], []
     for states, rows in READINGS:
         found = list(first_pass(states, rows, seeds))
-        say(f"{states} states, {rows}: {len(found)} of {seeds:,} seeds pass, {time.process_time() - begun:.0f} s")
+        say(f"{states} states, {rows}: {len(found)} of {seeds:,} seeds passed, {time.process_time() - begun:.0f} s")
         for number, instance in enumerate(found, start=1):
             if number % 50 == 0:
                 say(f"  {number} of {len(found)}, {time.process_time() - begun:.0f} s")
@@ -126,7 +132,7 @@ def main() -> None:
 
 
 def first_pass(states: int, rows: str, seeds: int) -> Iterator[Instance]:
-    """Yield the instances of which nothing contradicts what is known of the published one."""
+    """Yield the instances whose smallest cost and losses agree with the published figure."""
     for seed in range(seeds):
         P, costs = draw_rows_and_costs(states, 2, seed, rows, 0.0)
         if not SMALLEST_COST[0] <= costs.min() <= SMALLEST_COST[1]:
@@ -147,7 +153,7 @@ def policy_values(inner: np.ndarray, costs: np.ndarray) -> np.ndarray:
 
 
 def best_values(inner: np.ndarray, costs: np.ndarray) -> np.ndarray:
-    """Return V* by policy iteration; every policy of such a model reaches the goal."""
+    """Return V* by policy iteration; every policy of these models reaches the goal."""
     states, policy = np.arange(len(costs)), np.zeros(len(costs), dtype=int)
     while True:
         values = policy_values(inner[states, policy], costs[states, policy])
@@ -159,7 +165,7 @@ def best_values(inner: np.ndarray, costs: np.ndarray) -> np.ndarray:
 
 def document(best: list[Instance], counts: list[list[str]], seconds: float) -> str:
     heading = ["states", "rows", "seed", "first action", "PSRL-SSP", "Bernstein-SSP", "UC-SSP"]
-    heading += ["EB-SSP at 2,200 / 7,200 / 10,000", "ULCVI: K x uniform loss", "d"]
+    heading += ["EB-SSP after 2,200 / 7,200 / 10,000", "ULCVI: K x uniform loss", "d"]
     first = ["8", "", "", "", "170", "1,800", "3,900", "6,400 / 10,900 / 11,300", "15,200", ""]
     lines = [["published", *first[1:]]]
     for each in best:
@@ -184,12 +190,13 @@ def document(best: list[Instance], counts: list[list[str]], seconds: float) -> s
     searched = table(["states", "rows", "seeds", "first pass", f"second pass, d < {NEAR}", "smallest d"], counts)
     return f"""# Which RandomMDP does the published figure show?
 
-{machine()} Written by
-benchmarks/published_instance.py in {seconds:,.0f} s of processor time.
+Written by `make bench-instance` in {seconds:,.0f} s of processor time.
+{machine()}
 
-The seeds were chosen by the values they reproduce: the first is the default of `random-mdp-v1`. Gap regret after 10,000
-episodes in the last pass, mean over runs ({runs}), ± one standard error; d is
-the sum of squared log ratios.
+The rows are sorted by how well their seeds reproduce the published values; the first seed is the default of
+`random-mdp-v1`. The table shows the gap regret after 10,000 episodes in the last pass: means over runs
+({runs}), ± one standard error. The distance d is the sum of squared log
+ratios to the published values.
 
 {table(heading, lines)}
 

@@ -1,7 +1,7 @@
-"""The directive `agent-curve`: an agent learns on GridWorld while the pages are built; draws its regret.
+"""The directive `agent-curve`: draws the regret of an agent that learns on GridWorld while the pages are built.
 
-The argument is the agent's name. `:tuned:` gives settings for a second line of the same agent, as in
-``:tuned: scale = 0.003``. PSRL-SSP and the uniformly random policy are drawn for comparison.
+The argument is the agent's name. `:tuned:` adds a line for the same agent with other settings, for example
+``:tuned: scale = 0.003``. The figure also shows PSRL-SSP and the uniformly random policy.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""The directive `command-line`: every verb of goalward with its arguments and options."""
+"""The directive `command-line`: lists every verb of goalward with its arguments and options."""
 
 import re
 from typing import Any
@@ -12,13 +12,13 @@ from goalward.cli import app as application
 
 
 def cell(text: str) -> str:
-    """Return a text for the cell of a Markdown table; defaults are put in round brackets."""
+    """Return a help text as a cell of a Markdown table, with its default in round brackets."""
     text = re.sub(r"\s*\[([^]]*)\]$", r" (\1)", " ".join(text.split()))
     return re.sub(r"([|*<_\[\]])", r"\\\1", text)
 
 
 def describe(name: str, command: Any, context: Any) -> str:
-    """Return a verb as Markdown."""
+    """Return the Markdown section of a verb."""
     paragraphs = [" ".join(part.split()) for part in (command.help or "").split("\n\n")]
     lines = [f"## goalward {name}", "", *(line for part in paragraphs for line in (part, ""))]
     records = [parameter.get_help_record(context) for parameter in command.params if parameter.name != "help"]
@@ -29,7 +29,7 @@ def describe(name: str, command: Any, context: Any) -> str:
 
 
 class CommandLine(SphinxDirective):
-    """Write all verbs."""
+    """Writes one section for each verb."""
 
     def run(self) -> list[nodes.Node]:
         """Return the sections."""

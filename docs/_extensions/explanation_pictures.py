@@ -1,6 +1,6 @@
 """The directive `picture`: a figure for an explanation page, drawn while the pages are built.
 
-Its argument is one of `PICTURES`. A text below it replaces the usual caption.
+Its argument is the name of a function in `PICTURES`. The content of the directive replaces the default caption.
 """
 
 import base64
@@ -66,7 +66,7 @@ def regret() -> Figure:
 
 
 def posterior() -> Figure:
-    """Draw the posterior of PSRL-SSP for one probability, after more and more tries in a run."""
+    """Draw PSRL-SSP's posterior for one transition probability, after 3 to 300 tries in a run."""
     world = gw.worlds.grid_world()
     run = gw.learn(find("psrl").from_settings({}, world, 3_000), world, 3_000, seed=5, keep_steps=True)
     state, action = world.initial_state, world.action_names.index("right")
@@ -88,7 +88,7 @@ def posterior() -> Figure:
 
 
 def bounds() -> Figure:
-    """Draw value iteration from below and from above, and where a stopping rule based on small changes stops."""
+    """Draw value iteration from below and from above, and mark where a rule based on small changes stops."""
     ways = [("push", "out", 0.01, 1.0), ("push", "door", 0.99, 1.0), ("key", "out", 1.0, 200.0)]
     door = gw.SSP.from_transitions([("door", *way) for way in ways], goals=["out"])
     best = float(gw.solve(door).values[0])
@@ -104,7 +104,7 @@ def bounds() -> Figure:
     axes.axhline(best, color=TRUTH, linewidth=1.0, linestyle=(0, (4, 2)), label=f"V* = {best:.0f}")
     axes.plot([stop], [low[stop]], "o", color=LOWER)
     axes.annotate(
-        f"“it changes by less than 0.1”:\nstops at {low[stop]:.1f}", (stop, low[stop]), (24, -36),
+        f"rule “change below 0.1”:\nstops at {low[stop]:.1f}", (stop, low[stop]), (24, -36),
         textcoords="offset points", arrowprops={"arrowstyle": "-", "color": SOFT},
     )  # fmt: skip
     axes.set_ylim(bottom=0.0)
@@ -113,9 +113,9 @@ def bounds() -> Figure:
 
 
 def optimists() -> Figure:
-    """Draw the expected cost from the start, under each plan of an optimistic agent and of a posterior sampler."""
+    """Draw the costs from the start that the plans of an optimistic agent and of a posterior sampler predict."""
     world, episodes = gw.worlds.grid_world(), 1_000
-    figure, axes = panel(xlabel="episode", ylabel="what the plan expects to pay")
+    figure, axes = panel(xlabel="episode", ylabel="cost predicted by the plan")
     names = ("bernstein-ssp", "psrl")
     styles = agent_styles((name, name) for name in names)
     for name in names:
@@ -123,18 +123,17 @@ def optimists() -> Figure:
         ends = np.cumsum(run.steps)
         began = 1 + np.searchsorted(ends, run.epochs.start_step, side="right")
         expected = [plan.values[world.initial_state] for plan in run.plans]
-        axes.step(
-            began, expected, where="post", color=styles[name].colour, label=f"{name}: paid {run.costs.mean():.0f}"
-        )
-    axes.axhline(run.optimal_value, color=TRUTH, linewidth=1.0, linestyle=(0, (4, 2)), label="the best policy")
+        axes.step(began, expected, where="post", color=styles[name].colour, label=f"{name}: {run.costs.mean():.0f}")
+    best = run.optimal_value
+    axes.axhline(best, color=TRUTH, linewidth=1.0, linestyle=(0, (4, 2)), label=f"optimal policy: {best:.0f}")
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:,g}")
-    axes.legend(frameon=False, title="per episode, in the whole run")
+    axes.legend(frameon=False, title="mean cost of an episode")
     return figure
 
 
 def theory() -> Figure:
-    """Draw one run beside the bounds of the paper's lemmas."""
+    """Draw one run and the bounds of the paper's lemmas."""
     run = gw.learn(
         gw.agents.PSRL(gw.Dirichlet(0.1)), gw.worlds.grid_world(), 3_000, seed=1, keep_plans=True, keep_steps=True
     )
@@ -142,13 +141,13 @@ def theory() -> Figure:
 
 
 def limit() -> Figure:
-    """Draw the regret of a run beside the heuristic scale and beside C log K, in the same world."""
+    """Draw the regret of a run, the heuristic scale and the bound C log K, in the same world."""
     world, episodes = gw.worlds.grid_world(), 30_000
     bound = gw.theory.regret_limit(world)
     run = gw.learn(gw.agents.PSRL(gw.Dirichlet(0.1)), world, episodes, seed=0)
     points = np.unique(np.geomspace(2, episodes, 60).astype(int))
     figure, axes = panel(xlabel="episodes K", ylabel="gap regret")
-    axes.plot(points, bound.constant * np.log(points), color=UPPER, label="C log K: binds only as K → ∞")
+    axes.plot(points, bound.constant * np.log(points), color=UPPER, label="C log K: a bound only as K → ∞")
     axes.plot(points, run.gap_regret[points - 1], color=TRUTH, label="PSRL-SSP, one run")
     axes.plot(points, [bound.reference(k) for k in points], color=LOWER, label="reference(K): heuristic, no bound")
     axes.set(xscale="log", yscale="log")
@@ -187,15 +186,15 @@ def layers() -> Figure:
 
 
 PICTURES = {
-    ssp: "A door as a stochastic shortest path problem: one state, two actions, their costs and where they lead.",
+    ssp: "A door as a stochastic shortest path problem: one state and two actions, with their costs and successors.",
     regret: "Regret of two agents that learn and one that does not, in the same world; log K and √K for comparison.",
-    posterior: "What PSRL-SSP believes about one probability, after more and more tries in one run.",
-    bounds: "A door that opens once in a hundred pushes, or by a key that costs 200: value iteration from below and"
-    " from above. Waiting until the lower one hardly changes stops it far from the truth.",
-    theory: "One run of PSRL-SSP on GridWorld beside the bounds of the paper's lemmas.",
+    posterior: "PSRL-SSP's posterior for one transition probability, after 3 to 300 tries in one run.",
+    bounds: "Value iteration from below and from above, for a door that opens with probability 0.01 per push, or with"
+    " a key that costs 200. A rule that stops when the lower bound hardly changes stops far from V*.",
+    theory: "One run of PSRL-SSP on GridWorld and the bounds of the paper's lemmas.",
     limit: "GridWorld: the regret of one run, the heuristic scale, and the asymptotic bound, which is far above both.",
-    layers: "The layers: each package may import from the rows above it, and from packages to its left.",
-    optimists: "What the plans of an optimist and of a posterior sampler expect to pay, in the same world.",
+    layers: "Layers of goalward: a package may import from the rows above it and from packages to its left.",
+    optimists: "Costs that the plans of an optimistic agent and of a posterior sampler predict, in the same world.",
 }
 
 

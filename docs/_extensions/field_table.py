@@ -1,4 +1,4 @@
-"""The directive `field-table`: a table of the fields of a class, with their defaults and docstrings."""
+"""The directive `field-table`: writes a table of the fields of a class, with their defaults and docstrings."""
 
 import ast
 import importlib
@@ -11,12 +11,12 @@ from sphinx.util.docutils import SphinxDirective
 
 
 def cell(text: str) -> str:
-    """Return a text for the cell of a Markdown table."""
+    """Return a text as a cell of a Markdown table."""
     return " ".join(text.split()).replace("``", "`").replace("|", "\\|")
 
 
 def fields(cls: type) -> list[tuple[str, str, str]]:
-    """Return the name, the default and the explanation of each field."""
+    """Return the name, the default and the docstring of each field of a class."""
     body = ast.parse(textwrap.dedent(inspect.getsource(cls))).body[0]
     if not isinstance(body, ast.ClassDef):
         raise TypeError(f"{cls} is not a class")
@@ -31,7 +31,7 @@ def fields(cls: type) -> list[tuple[str, str, str]]:
 
 
 class FieldTable(SphinxDirective):
-    """Write the table."""
+    """Writes one row for each field of a class."""
 
     required_arguments = 1
 

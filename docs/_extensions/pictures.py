@@ -1,7 +1,7 @@
-"""The directives `watch-page`, a page of goalward inside a page of the documentation, and `world-pictures`.
+"""The directives `watch-page`, which embeds a page made by `goalward.watch`, and `world-pictures`, which draws worlds.
 
-Both are made while the pages are built, so they show the current version, and the repository stores no pictures.
-The argument of `watch-page` is a world; `:rival:`, `:episodes:` and `:view:` are as on the command line.
+Both run while the documentation is built, so they show the current version, and the repository stores no pictures.
+The argument of `watch-page` is a world; its options are the rival agent, the number of episodes and the initial view.
 """
 
 import html
@@ -25,7 +25,7 @@ MOST_CELLS_DRAWN = 2500
 
 
 class WatchPage(SphinxDirective):
-    """Let agents learn and embed the page on which they can be watched."""
+    """Embeds a page that shows agents learning in a world."""
 
     required_arguments = 1
     option_spec: ClassVar[dict[str, Any]] = {
@@ -53,13 +53,13 @@ class WatchPage(SphinxDirective):
         address = html.escape(f"{up}watch/{name}.html{view}")
         frame = (
             f'<iframe class="watch-page" src="{address}" title="{html.escape(page.title)}" loading="lazy"></iframe>'
-            f'<p class="watch-link"><a href="{address}">The same page on its own</a></p>'
+            f'<p class="watch-link"><a href="{address}">Open this page on its own</a></p>'
         )
         return [nodes.raw("", frame, format="html")]
 
 
 class WorldPictures(SphinxDirective):
-    """Draw the built-in worlds: the darker a state, the more it costs to get from there to the goal."""
+    """Draws the built-in worlds; a state is darker if its expected cost to the goal is higher."""
 
     def run(self) -> list[nodes.Node]:
         """Return the pictures with their names."""
@@ -80,7 +80,7 @@ def picture(name: str, world: Any) -> str:
 
 
 def grid_svg(ssp: gw.SSP, colours: Sequence[str]) -> str:
-    """Draw the cells of a model in a small SVG, with start and goals; empty if it has no grid of one floor.
+    """Return a small SVG of a grid with its start and goals; an empty string without a small grid of one floor.
 
     `colours` has the colour of each state.
     """
@@ -105,7 +105,7 @@ def grid_svg(ssp: gw.SSP, colours: Sequence[str]) -> str:
 
 
 def graph_svg(world: gw.SSP, colours: Sequence[str]) -> str:
-    """Return the states in columns by their distance from the start, with lines where actions may lead."""
+    """Return an SVG with the states in columns by distance from the start, and lines to possible successors."""
     if world.states > MOST_STATES_DRAWN:
         return ""
     reached = [
@@ -138,7 +138,7 @@ def graph_svg(world: gw.SSP, colours: Sequence[str]) -> str:
 
 
 def plane_svg(task: Any) -> str:
-    """Return the first two coordinates of a task with continuous states, with its goal set."""
+    """Return an SVG with the goal set of a continuous task in its first two coordinates."""
     side = 40
     axes = [low + (np.arange(side) + 0.5) / side * (high - low) for low, high in zip(task.low, task.high, strict=True)]
     points = np.tile((task.low + task.high) / 2.0, (side * side, 1))

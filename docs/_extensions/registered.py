@@ -1,4 +1,4 @@
-"""The directive `registered`: the docstrings of all worlds or all agents in a registry."""
+"""The directive `registered`: shows the docstrings of all worlds or all agents in a registry."""
 
 import importlib
 
@@ -8,7 +8,7 @@ from sphinx.util.docutils import SphinxDirective
 
 
 class Registered(SphinxDirective):
-    """Write one entry for each name of a registry, under the name."""
+    """Writes one section for each name in a registry."""
 
     required_arguments = 1
 
