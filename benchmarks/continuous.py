@@ -48,8 +48,9 @@ def main() -> None:
         rows.append(row(name, *sizes))
         print(rows[-1], flush=True)
     heading = (
-        "| task | seeds x episodes | first episode: median (largest) | episodes from 6 on: median |"
-        " largest median of a run | longest episode | CPU s per run: median (largest) | peak MB of the process |"
+        "| task | seeds x episodes | first episode: median (largest) | median from episode 6 on |"
+        " largest such median of a run |"
+        " longest episode from 6 on | CPU s per run: median (largest) | peak MB of the process |"
     )
     lines = [
         "# Continuous PSRL-SSP with its default settings", "",

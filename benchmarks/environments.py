@@ -78,7 +78,7 @@ def warehouse() -> None:
 def taxi() -> None:
     gw.learn(gw.agents.PSRL(), gymnasium.make("Taxi-v4"), 1, max_steps=3)  # loads or compiles the kernels
     print("\n## Taxi, default settings, 500 episodes\n")
-    print("| seed | CPU seconds | last 100 episodes: goal reached | deployed policy, 200 episodes |")
+    print("| seed | CPU seconds | goal reached in last 100 episodes | deployed policy, 200 episodes |")
     print("| ---: | ---: | ---: | --- |")
     for seed in range(3):
         began = time.process_time()

@@ -54,9 +54,9 @@ def components(count: int, size: int, seed: int) -> Model:
 
 
 def clusters(count: int, size: int, bridge: float, seed: int) -> Model:
-    """Return clusters in a line, with costs from 1e-4 to 1; a row leaves its cluster with probability `bridge` only.
+    """Return random clusters in a line, with costs from 1e-4 to 1; the goal follows the last cluster.
 
-    It then leads to a neighbouring cluster. The goal follows the last cluster.
+    Each row leads to a neighbouring cluster with probability `bridge`.
     """
     rng = np.random.default_rng(seed)
     states = count * size

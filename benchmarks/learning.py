@@ -159,7 +159,7 @@ def fresh_process(part: str, **environment: str) -> dict[str, float]:
 
 
 def compile_part() -> dict[str, float]:
-    """Return the CPU seconds of a process's first `learn`: with compiling or loading kernels, without imports."""
+    """Return the CPU seconds of a process's first `learn`, which compiles or loads kernels; imports are excluded."""
     world = gw.worlds.grid_world()
     agent = gw.agents.PSRL(gw.Dirichlet(0.1))
     return {"seconds": cpu(lambda: gw.learn(agent, world, 10))}

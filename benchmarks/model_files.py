@@ -4,8 +4,8 @@
 
 The script prints JSON lines: one with the name of each file, one before each repetition, and one after it. The last has
 the CPU seconds of loading and of solving, the value of the initial state, and the sizes. Each repetition loads the file
-again. With --load-only, the process takes one file and does not solve it, and the line has the peak memory of loading.
-It first loads a small file of the same format and prints the peak memory of this: the fixed cost of a process.
+again. With --load-only, the process loads one file without solving it, and also prints the peak memory of loading. For
+comparison, it first loads a small file of the same format: the peak memory of this is the fixed cost of a process.
 """
 
 from __future__ import annotations

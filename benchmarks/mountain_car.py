@@ -29,7 +29,7 @@ def cells(position: np.ndarray, velocity: np.ndarray) -> np.ndarray:
 
 
 def mountain_car(seed: int = 0) -> SSP:
-    """Return the model; `seed` draws the points in the cells."""
+    """Return the model, estimated from random points in each cell."""
     rng = np.random.default_rng(seed)
     S = POSITIONS * VELOCITIES
     P = np.zeros((S, 3, S + 1))

@@ -64,7 +64,7 @@ def main() -> None:
         f"| GridWorld, K = {EPISODES:,}, {RUNS} runs: gap regret with neighbourhoods | {ours.mean():.0f} |",
         f"| the same with Dirichlet(0.1) | {theirs.mean():.0f} |",
         f"| ratio with 95 % interval | {ratio.value:.2f} [{ratio.low:.2f}, {ratio.high:.2f}] |",
-        f"| processor time of a run, ratio | {seconds / base:.2f} |",
+        f"| ratio of the processor times of a run | {seconds / base:.2f} |",
     ]
     RESULTS.write_text("\n".join(lines) + "\n", encoding="utf-8")
     sys.stdout.write("\n".join(lines) + "\n")

@@ -193,7 +193,7 @@ def families_table(results: dict[str, Found]) -> str:
 
 
 def headline(results: dict[str, Found]) -> str:
-    """Return how many models goalward solves faster than Storm, and the names of the others."""
+    """Return a summary: on how many models goalward is faster than Storm, and the exceptions."""
     answered = {name: found for name, found in results.items() if found["goalward"].rounds}
     won = sum(ratio(found) >= 1.0 for found in answered.values())
     clear = sum(ratio(found) >= 2.0 for found in answered.values())
@@ -203,8 +203,8 @@ def headline(results: dict[str, Found]) -> str:
     return (
         f"On {won} of {len(results)} models, goalward is at least as fast as the better of Storm's two sound methods."
         f" On {clear} models, it is at least twice as fast. The median ratio is {middle:.2g}."
-        f" Storm is faster on: {', '.join(lost) or 'none'}. goalward proved no answer for:"
-        f" {', '.join(open_ones) or 'none'}."
+        f" Models on which Storm is faster: {', '.join(lost) or 'none'}."
+        f" Models without a proved answer: {', '.join(open_ones) or 'none'}."
     )
 
 

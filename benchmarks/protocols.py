@@ -208,7 +208,7 @@ endrewards
 
 
 def network(probes: int = 8, period: int = 20, delay: int = 60, taken: int = 1000, loss: float = 0.1) -> str:
-    """Return the program; a queue slot is empty (0), or has a probe that gets no answer (1) or may get one (2)."""
+    """Return the program; a queue slot has no probe (0), a probe that no host answers (1), or another probe (2)."""
     slots = range(1, 5)
     later = " & ".join(f"(q{i}' = {f'q{i + 1}' if i < 4 else 0})" for i in slots)
     stale = " & ".join(f"(q{i}' = min({f'q{i + 1}' if i < 4 else 0}, 1))" for i in slots)

@@ -48,7 +48,7 @@ def main() -> None:
         (f"GridWorld, 10,000 episodes, {tuned}", lambda: tuned_table(world, seeds, psrl, range(1 if quick else 4))),
         ("Gap regret by tie-breaking rule", lambda: ties_table(world, seeds[:3])),
         (f"Speed, 10,000 episodes of GridWorld, {theory}", lambda: speed_table(world, 3 if quick else 7)),
-        ("UC-SSP's planner against NumPy", lambda: planner_table(world)),
+        ("UC-SSP's planner compared with NumPy", lambda: planner_table(world)),
         (f"126 states and 3 actions, 2,000 episodes, {theory}", large_table),
     ]
     text = f"# The rivals\n\nWritten by `make bench-rivals`. {machine()}\n"

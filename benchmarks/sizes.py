@@ -163,8 +163,8 @@ def learning_table(seconds: float) -> str:
     unknown, known = found["neighbourhoods-100"], found["dirichlet-100"]
     ratio = "not measured" if unknown is None or known is None else f"{unknown['epoch'] / known['epoch']:.2f}"
     return (
-        f"{table(heading, rows)}\n\nRatio of epoch times on the 100 x 100 grid, unknown successors to known support:"
-        f" {ratio}.\n\n{exponents}"
+        f"{table(heading, rows)}\n\nOn the 100 x 100 grid, the epoch time with unknown successors divided"
+        f" by the epoch time with known support is {ratio}.\n\n{exponents}"
     )
 
 
@@ -230,7 +230,7 @@ Each run stops after {whole:.0f} s of CPU time; `python benchmarks/sizes.py --wh
 
 ## Rivals by size
 
-CPU time of a step, learning included, and in brackets of an epoch. Each agent learns for
+The table shows the CPU time of a step, including learning, and in brackets that of an epoch. Each agent learns for
 {seconds / 2:.0f} s in each world, with the theory's constants.
 
 {rivals_table(seconds / 2)}

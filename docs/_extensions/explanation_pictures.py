@@ -190,11 +190,11 @@ PICTURES = {
     regret: "Regret of two agents that learn and one that does not, in the same world; log K and √K for comparison.",
     posterior: "PSRL-SSP's posterior for one transition probability, after 3 to 300 tries in one run.",
     bounds: "Value iteration from below and from above, for a door that opens with probability 0.01 per push, or with"
-    " a key that costs 200. A rule that stops when the lower bound hardly changes stops far from V*.",
+    " a key that costs 200. Stopping when the lower bound hardly changes leaves it far from V*.",
     theory: "One run of PSRL-SSP on GridWorld and the bounds of the paper's lemmas.",
     limit: "GridWorld: the regret of one run, the heuristic scale, and the asymptotic bound, which is far above both.",
     layers: "Layers of goalward: a package may import from the rows above it and from packages to its left.",
-    optimists: "Costs that the plans of an optimistic agent and of a posterior sampler predict, in the same world.",
+    optimists: "Costs predicted by the plans of an optimistic agent and of a posterior sampler, in the same world.",
 }
 
 
