@@ -31,7 +31,7 @@ def test_tasks_with_the_same_unknown_costs_are_alike() -> None:
 
 def test_the_range_is_checked() -> None:
     for cost_range in ((1.0, 0.5), (-1.0, 1.0), (0.0, np.inf), (0.0, np.nan), 1.0, (1.0, 2.0, 3.0)):
-        with pytest.raises(CostError, match="0 <= least <= largest cost"):
+        with pytest.raises(CostError, match="0 <= least <= largest"):
             Task(COSTS, 0, 5, cost_range=cost_range)  # type: ignore[arg-type]
 
 
@@ -44,7 +44,7 @@ def test_a_task_is_saved_with_unknown_costs(cost_range: tuple[float, float] | No
 
 
 def test_a_wrong_task_is_refused() -> None:
-    with pytest.raises(ShapeError, match="the last action, 1, with known costs"):
+    with pytest.raises(ShapeError, match="the last action, 1, whose costs must be known"):
         Task(COSTS, 0, 5, give_up=1).checked()
     with pytest.raises(CostError, match="not negative"):
         Task(-np.ones((1, 1)), 0, 5).checked()

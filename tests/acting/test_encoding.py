@@ -88,7 +88,7 @@ def test_a_function_makes_keys() -> None:
     grid = np.arange(4).reshape(2, 2)
     assert [encoding.state(array) for array in (grid, grid + 1, grid)] == [0, 1, 0]
     again = Encoding.from_state(json.loads(json.dumps(encoding.to_state())))
-    with pytest.raises(StateError, match="pass it again as key=function"):
+    with pytest.raises(StateError, match="pass this function again as key=function"):
         again.state(grid)
     assert Encoding.from_state(encoding.to_state(), key=encoding.key).find(grid + 1) == 1
 
@@ -96,7 +96,7 @@ def test_a_function_makes_keys() -> None:
 def test_max_states() -> None:
     encoding = Encoding(None, MOVES, max_states=2)
     assert [encoding.state(key) for key in "abab"] == [0, 1, 0, 1]
-    with pytest.raises(StateError, match=r"number 3, .* max_states is 2; .* a larger max_states=, or .* key="):
+    with pytest.raises(StateError, match=r"3 different observations, .* max_states is 2; .* larger max_states=, .* key="):
         encoding.state("c")
     assert encoding.state("b") == 1
 

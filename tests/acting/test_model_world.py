@@ -103,7 +103,7 @@ class TestConditions:
         rows = [(0, 0, 1, 1.0, 1.0), (1, 0, 2, 1.0, 1.0), (2, 0, "goal", 1.0, 1.0), (0, 1, 0, 1.0, 1.0)]
         stage = stages(SSP.from_transitions(rows, goals=["goal"]))[which]
         plan = Plan(np.array(policy))
-        with pytest.raises(PolicyError, match=rf"action {policy[2]} in state 2"):
+        with pytest.raises(PolicyError, match=rf"action {policy[2]}, which is not available in state 2"):
             stage.follow(plan, MANY, MANY)
 
     @pytest.mark.parametrize(
@@ -224,5 +224,5 @@ def test_uncompiled_kernel_gives_the_same_run(run_python) -> None:  # type: igno
 def test_an_agent_that_plans_nothing_is_refused_also_after_its_first_plan() -> None:
     stage = ModelStage(worlds.grid_world(), 0)
     stage.follow(Plan(np.ones(11, dtype=np.int64), stop_after_steps=2), 5, 10)
-    with pytest.raises(PolicyError, match="the agent planned None; plan"):
+    with pytest.raises(PolicyError, match="the agent returned None; make"):
         stage.follow(None, 5, 10)  # type: ignore[arg-type]

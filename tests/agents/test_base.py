@@ -147,7 +147,7 @@ def test_missing_and_unknown_settings_of_a_constructor() -> None:
 
 def test_an_agent_must_be_one() -> None:
     for wrong in (agents.PSRL, "psrl"):
-        with pytest.raises(SettingError, match="it must be an Agent or an OnlineAgent"):
+        with pytest.raises(SettingError, match="pass an Agent or an OnlineAgent"):
             learn(wrong, WORLD, 3)  # type: ignore[arg-type]
 
 
@@ -159,7 +159,7 @@ def test_online_agent_that_plays_what_is_not_there() -> None:
             return 1
 
     world = SSP.from_dense([[[0.5, 0.5], [0.0, 0.0]]], [[1.0, 1.0]])
-    with pytest.raises(PolicyError, match="the policy plays action 1 in state 0"):
+    with pytest.raises(PolicyError, match="the policy plays action 1, which is not available in state 0"):
         learn(Stubborn(), world, 10)
 
 

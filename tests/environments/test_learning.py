@@ -477,7 +477,7 @@ class TestSpaces:
         first = 10 if isinstance(space, spaces.Discrete) and space.start else 0
         env = Walk(space, first=first)
         env.step = lambda action: (observed, -1.0, False, False, {})  # type: ignore[method-assign]
-        with pytest.raises(StateError, match=r"the environment returned the observation .*; it must be .*\.\."):
+        with pytest.raises(StateError, match=r"the environment returned the observation .* allows only .*\.\."):
             gw.learn(PSRL(), gw.Environment(env, goal="terminated"), 3)
 
     def test_numbers_that_start_elsewhere(self) -> None:
@@ -632,7 +632,7 @@ def test_mistaken_arguments() -> None:
     world = gw.worlds.grid_world()
     with pytest.raises(SettingError, match="agent and world are swapped"):
         gw.learn(world, PSRL(), 3)  # type: ignore[arg-type]
-    with pytest.raises(SettingError, match="world is the name 'grid-world'; load it first"):
+    with pytest.raises(SettingError, match="world is the name 'grid-world'; load it with"):
         gw.learn(PSRL(), "grid-world", 3)  # type: ignore[arg-type]
 
 

@@ -255,5 +255,5 @@ def test_hidden_and_random_costs(name: str, noise: Any, tmp_path: Path) -> None:
     check_interrupted(agent, world, EPISODES, path, 2, parts=4)
     others = [ssp] if noise is None else [ssp, ModelWorld(ssp, costs="hidden", cost_range=(0.0, 1.0))]
     for other in others:
-        with pytest.raises(FileError, match=r"with other known costs|random with another distribution"):
+        with pytest.raises(FileError, match=r"with other known costs|had another distribution"):
             learn(agent, other, EPISODES, 2, checkpoint=path)

@@ -154,5 +154,5 @@ def test_arguments_that_changed_places_and_names_of_worlds() -> None:
     world = pit()
     with pytest.raises(SettingError, match="are swapped"):
         learn(world, PSRL(), 10)  # type: ignore[arg-type]
-    with pytest.raises(SettingError, match="world is the name 'grid-world'; load it first"):
+    with pytest.raises(SettingError, match="world is the name 'grid-world'; load it with"):
         learn(PSRL(), "grid-world", 10)  # type: ignore[arg-type]

@@ -241,7 +241,7 @@ class TestRefusals:
             learn(PSRL(), worlds.grid_world(), 10, max_steps=0)
 
     def test_agent(self) -> None:
-        with pytest.raises(SettingError, match="agent is 'psrl'; it must be an Agent"):
+        with pytest.raises(SettingError, match="agent is 'psrl'; pass an Agent"):
             learn("psrl", worlds.grid_world(), 10)  # type: ignore[arg-type]
 
     def test_goal_out_of_reach(self) -> None:
@@ -265,7 +265,7 @@ class TestRefusals:
             def observe(self, steps: Steps) -> None:
                 pass
 
-        with pytest.raises(PolicyError, match="plays action 5 in state 0"):
+        with pytest.raises(PolicyError, match="plays action 5, which is not available in state 0"):
             learn(Wrong(), chain(3), 10)
 
 
@@ -290,5 +290,5 @@ class Confused(Agent):
 
 
 def test_a_plan_that_is_none_is_named() -> None:
-    with pytest.raises(PolicyError, match=r"the agent planned 0; plan\(\) must return a Plan, such as Plan\(policy\)"):
+    with pytest.raises(PolicyError, match=r"the agent returned 0; make it return a Plan, such as Plan\(policy\)"):
         learn(Confused(), worlds.grid_world(), 1)

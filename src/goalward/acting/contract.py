@@ -11,13 +11,13 @@ A run alternates between planning and acting::
             chunk = stage.follow(plan, ...)          what happened: Steps, and why the plan ended
             agent.observe(chunk.steps)
 
-An epoch is the time during which one plan is followed; `goalward.acting.stop_conditions` lists what can end it. There
-are two kinds of stages: a known model is rolled out in compiled code (`goalward.acting.model_world`); environments and
-tasks with continuous states are stepped in Python (`goalward.acting.stepping`).
+An epoch is the time during which one plan is followed; `goalward.acting.stop_conditions` lists the reasons why a plan
+ends. Known models are rolled out in compiled code (`goalward.acting.model_world`). Environments and tasks with
+continuous states are stepped in Python (`goalward.acting.stepping`).
 
 An agent that learns at every step is its own policy. Its only plan is ``Plan(self)``, which lasts for the whole run,
-and it reports the ends of its epochs itself, by the flags that `learn` returns. The stage calls its `act` and `learn`
-at every step, or its compiled `rollout` (`goalward.acting.model_world.TabularPolicy`), which does the same.
+and its method `learn` returns flags when an epoch ends. The stage calls the agent's `act` and `learn` at every step, or
+the agent's compiled `rollout` with the same effect (`goalward.acting.model_world.TabularPolicy`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ X = TypeVar("X")  # a state: an integer in a table, a point of a box in continuo
 
 @dataclass(frozen=True, eq=False)
 class Task(StatesAndActions):
-    """What an agent may know about a world with finitely many states: everything but transitions and unknown costs."""
+    """What an agent may know about a world with finitely many states: all except the transitions and hidden costs."""
 
     costs: Floats
     """``costs[s, a]``: NaN where the cost is unknown and may be random, infinity where the action is not available."""
@@ -56,9 +56,9 @@ class Task(StatesAndActions):
     give_up: int | None = None
     """The action that is known to lead to the start from every other state, or None."""
     cost_range: tuple[float, float] | None = None
-    """The least and the largest cost that can be paid where costs are unknown; None if nothing is known about them."""
+    """The least and the largest cost that can be paid where costs are unknown; None if the agent does not know them."""
     encoding: Encoding | None = None
-    """Maps an environment's observations to states and actions to its own actions; None without an environment."""
+    """Maps observations of an environment to states, and actions to its actions; None without an environment."""
 
     def __post_init__(self) -> None:
         # Models of the task share its costs, so they must not change. The caller's array stays as it is.
@@ -70,37 +70,37 @@ class Task(StatesAndActions):
 
     @classmethod
     def of(cls, ssp: SSP, episodes: int) -> Task:
-        """Return the task of learning in the model `ssp` for `episodes` episodes."""
+        """Return the task for learning in the model `ssp` during `episodes` episodes."""
         return cls(ssp.costs, ssp.initial_state, episodes, ssp.give_up)
 
     @cached_property
     def available(self) -> Bools:
-        """``available[s, a]``: whether the action can be played in the state."""
+        """``available[s, a]`` is True if action a can be played in state s."""
         mask = np.asarray(self.costs != np.inf)
         mask.flags.writeable = False
         return mask
 
     @cached_property
     def costs_unknown(self) -> bool:
-        """Whether the cost of some pair is unknown."""
+        """Whether the cost of at least one state-action pair is unknown."""
         return bool(np.isnan(self.costs).any())
 
     def checked(self) -> Task:
-        """Return the task; raises an error if its costs, cost range, start or give-up action are invalid."""
+        """Return a checked copy of the task; raise an error if the costs, the start or `give_up` is invalid."""
         costs = np.array(self.costs, dtype=np.float64)
         if costs.ndim != 2 or not costs.size:
-            raise ShapeError(f"costs has shape {costs.shape}; it must be states by actions")
+            raise ShapeError(f"costs has shape {costs.shape}; pass a row for each state and a column for each action")
         unknown = np.isnan(costs)
         costs = np.where(unknown, np.nan, checked_costs(costs, ~unknown & (costs != np.inf)))
         if self.give_up is not None and (self.give_up != costs.shape[1] - 1 or unknown[:, -1].any()):
             raise ShapeError(
-                f"give_up is {self.give_up!r}; it must be the last action, {costs.shape[1] - 1}, with known costs, or"
-                " None"
+                f"give_up is {self.give_up!r}; pass None or the last action, {costs.shape[1] - 1}, whose costs must"
+                " be known"
             )
         return replace(self, costs=costs, initial_state=checked_state(self.initial_state, len(costs)))
 
     def is_like(self, other: object) -> bool:
-        """Return whether another task has the same states, actions, costs, start and give-up action."""
+        """Return whether `other` is a task with the same costs, cost range, start and give-up action."""
         return (
             isinstance(other, Task)
             and np.array_equal(self.costs, other.costs, equal_nan=True)
@@ -109,7 +109,7 @@ class Task(StatesAndActions):
         )
 
     def model(self, indptr: Int64s, successors: Int32s, probabilities: Floats, costs: Floats | None = None) -> SSP:
-        """Return a model of this task with the given canonical rows, and with `costs` instead of the task's."""
+        """Return a model of this task with the given canonical rows; `costs` replace the costs of the task."""
         costs = self.costs if costs is None else costs
         model = SSP._trusted(indptr, successors, probabilities, costs, self.initial_state)
         model.__dict__["available"] = self.available  # known already, and read by every plan
@@ -117,18 +117,18 @@ class Task(StatesAndActions):
 
 
 def checked_range(cost_range: Any) -> tuple[float, float]:
-    """Return the range of unknown costs; raises CostError unless 0 <= least <= largest < infinity."""
+    """Return `cost_range` as two floats; raise CostError unless 0 <= least <= largest < infinity."""
     try:
         low, high = (float(end) for end in cost_range)
     except (TypeError, ValueError):
         low = high = np.nan
     if not 0.0 <= low <= high < np.inf:
-        raise CostError(f"cost_range is {cost_range!r}; it must hold two numbers, 0 <= least <= largest cost")
+        raise CostError(f"cost_range is {cost_range!r}; pass two numbers (least, largest) with 0 <= least <= largest")
     return low, high
 
 
 class Step(NamedTuple, Generic[X]):
-    """One step; `truncated` says that the environment ended the episode early, before the goal."""
+    """One step of a run; `truncated` is True if the environment ended the episode before the goal."""
 
     state: X
     action: int
@@ -139,10 +139,10 @@ class Step(NamedTuple, Generic[X]):
 
 
 class Steps(NamedTuple):
-    """Consecutive steps as columns; after a step that `reached` the goal, the next step starts an episode.
+    """Consecutive steps as columns; the step after a step that `reached` the goal starts a new episode.
 
-    `states` and `next_states` are integers ``[n]`` in a table, where the goal is state S, and points ``[n, m]`` in
-    continuous tasks; `actions` and `costs` are ``[n]``. The arrays are reused for later steps: copy what you keep.
+    In a table, `states` and `next_states` are integers ``[n]``, and the goal is state S. In continuous tasks, they are
+    points ``[n, m]``. `actions` and `costs` have shape ``[n]``. Later steps overwrite the arrays: copy what you keep.
     """
 
     states: NDArray[Any]
@@ -153,7 +153,7 @@ class Steps(NamedTuple):
 
     @classmethod
     def in_table(cls, states: Int64s, actions: Int64s, costs: Floats, next_states: Int64s, goal: int) -> Steps:
-        """Return the given columns as steps in a table whose goal has the number `goal`."""
+        """Return the given columns as `Steps` in a table; `goal` is the number of the goal state."""
         return cls(states, actions, costs, next_states, np.asarray(next_states == goal))
 
     def part(self, start: int, end: int) -> Steps:
@@ -162,23 +162,23 @@ class Steps(NamedTuple):
 
 
 class Policy(ABC, Generic[X]):
-    """Chooses actions; an online policy also learns from each step, and may plan inside `act`."""
+    """A rule that chooses actions; an online policy also learns from each step and may plan inside `act`."""
 
     @abstractmethod
     def act(self, state: X, draw: Callable[[], float]) -> int:
         """Return an action for `state`; ``draw()`` returns the next uniform number in [0, 1) for random decisions."""
 
     def learn(self, step: Step[X]) -> int:
-        """Learn from a step that was just made; return flags of `Ended` if an epoch of the policy's own ended."""
+        """Learn from the last `step`; return `Ended` flags if the policy ends its epoch, otherwise 0."""
         return 0
 
 
 class Plan(NamedTuple):
-    """A policy for a table and the conditions that end it, counted from its start; by default the run's end.
+    """A policy for a table, and the conditions that end the plan.
 
-    Every plan makes at least one step, unless no action is available. Without conditions, the agent plans only once, so
-    it never uses what it observes; an online policy needs none, because it ends its epochs itself. `model` and
-    `values`, from which the policy was computed, are stored for inspection after the run.
+    The conditions count from the start of the plan. Without conditions, the plan lasts until the run ends, so only
+    online policies can use what they observe. A plan makes at least one step, unless no action is available. `model`
+    and `values` are those from which the policy was computed; they are stored for inspection after the run.
     """
 
     policy: NDArray[Any] | Policy[int]  #: actions [S], probabilities [S, A], or a `TabularPolicy`
@@ -192,7 +192,7 @@ class Plan(NamedTuple):
 
 
 class Chunk(NamedTuple):
-    """The steps that a stage made, and why the plan ended: a sum of `Ended` flags, 0 if the plan continues."""
+    """The steps that a stage made; `ended` is a sum of `Ended` flags, or 0 if the plan continues."""
 
     steps: Steps
     ended: int
@@ -202,29 +202,29 @@ class Chunk(NamedTuple):
 
 
 class Stage(ABC, Generic[PlanT]):
-    """A world in progress, in which plans are followed."""
+    """The simulation of a world during one run; it follows the agent's plans."""
 
     truncated: bool = False  # whether the environment truncated an episode with the last step
 
     @property
     @abstractmethod
     def state(self) -> Any:
-        """Where the agent is."""
+        """The current state of the agent."""
 
     @abstractmethod
     def follow(self, plan: PlanT, episodes: int, steps: int) -> Chunk:
-        """Follow or continue a plan for at most this many episodes and steps, until it ends or a chunk is full."""
+        """Follow `plan` until it ends, at most for `episodes` episodes and `steps` steps, or until a chunk is full."""
 
     @abstractmethod
     def unfinished(self) -> Chunk:
-        """Return the steps made in `follow` before the environment or an online policy raised an exception."""
+        """Return the steps that `follow` made before the environment or an online policy raised an exception."""
 
     def position(self) -> dict[str, Any] | None:
-        """Return the state of the run and its plan as plain data; None if a run can only resume with a new episode."""
+        """Return the state and the plan as plain data; None if the run can only resume with a new episode."""
         return None
 
     def restore(self, position: dict[str, Any], policy: Policy[Any]) -> PlanT | None:
-        """Resume at a position and return its plan; online agents need `policy`. ValueError if it does not fit."""
+        """Restore `position` and return the plan in progress; an online agent passes itself as `policy`."""
         raise NotImplementedError
 
 
@@ -239,13 +239,13 @@ class World(ABC, Generic[TaskT, PlanT]):
 
     @abstractmethod
     def task(self, episodes: int, resumed: TaskT | None = None) -> TaskT:
-        """Return what an agent may know; observations keep their numbers from the task of a `resumed` agent."""
+        """Return the task for `episodes` episodes, with the numbering of observations in the earlier task `resumed`."""
 
     @abstractmethod
     def stage(self, seed: int, *, limited: bool = False) -> Stage[PlanT]:
-        """Return a stage at the start of an episode; the seed decides all its random draws.
+        """Return a stage at the start of an episode; `seed` determines all its random draws.
 
-        `limited` says whether the run has a limit of steps.
+        `limited` is True if the run ends after a maximum number of steps.
         """
 
 
@@ -257,16 +257,16 @@ class Agent(ABC, Generic[TaskT, PlanT]):
     online: bool = False  # whether it learns at every step, so that it does not matter where chunks are cut
 
     def begin(self, task: TaskT, rng: np.random.Generator) -> None:
-        """Start from scratch on a task; `rng` is the only source of randomness."""
+        """Start to learn a `task` from scratch; the agent must draw all random numbers from `rng`."""
         self.task, self.rng = task, rng
 
     @abstractmethod
     def plan(self, state: Any) -> PlanT:
-        """Return the next plan, starting in `state`; called when the previous plan has ended."""
+        """Return the next plan, which starts in `state`; called when the previous plan has ended."""
 
     @abstractmethod
     def observe(self, steps: Steps) -> None:
-        """Learn from the `steps` since the last call; always called before the next plan."""
+        """Learn from the `steps` made since the last call of `observe`; always called before the next `plan`."""
 
     def restart(self) -> None:
-        """Prepare for a new episode although the last one missed the goal: it was truncated, or a run is resumed."""
+        """Prepare for an episode that starts without reaching the goal first, after a truncation or a resume."""

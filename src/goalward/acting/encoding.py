@@ -3,15 +3,14 @@
 An encoding is plain data. It is saved with the task, the agent and the policy, and needs neither the environment nor
 Gymnasium. Observations are numbered in one of two ways.
 
-* **Fixed.** The observations form a finite space: an integer in a range, an array of such integers, or a tuple or dict
-  of these. The components are the digits of the number, the last one varying fastest, as in `numpy.ravel_multi_index`,
-  so the number depends on the space alone.
-* **Open-ended.** Any other observation, or ``key(observation)``, must be hashable, and gets the next free number when
-  it first appears, up to `max_states`. Keys are numbers, texts, bytes, None, and tuples of them.
+* **Fixed.** The observations form a finite space: integers in a range, arrays of integers, tuples or dicts. The number
+  of an observation is computed from its components as in `numpy.ravel_multi_index` (the last component varies fastest).
+* **Open-ended.** The key of an observation is the observation itself, or ``key(observation)``. A new key gets the next
+  free number, up to `max_states`. Keys are numbers, strings, bytes, None, or tuples of keys.
 
 A finite space is described by a dict: ``{"kind": "discrete", "n": 4, "start": 0}``, ``{"kind": "array", "n": [5, 5],
 "start": [0, 0], "shape": [2]}``, ``{"kind": "tuple", "parts": [...]}``, ``{"kind": "dict", "parts": [["row", ...]]}``.
-`goalward.environments.spaces` makes it from a Gymnasium space.
+`goalward.environments.spaces` makes this dict from a Gymnasium space.
 """
 
 from __future__ import annotations
@@ -35,19 +34,19 @@ Reader = Callable[[Any], int]
 
 
 class Encoding:
-    """Numbers the observations and actions of an environment.
+    """A numbering of the observations and actions of an environment.
 
     Parameters
     ----------
     observations, actions
-        Finite spaces, described as above; without `observations` the numbering is open-ended.
+        Finite spaces as dicts, described in the module. If `observations` is None, the numbering is open-ended.
     max_states, key, keys
-        For open-ended numberings: the largest number of states, a function that returns the key of an observation (by
-        default the observation itself), and the keys numbered so far.
+        Only for open-ended numberings. `max_states` is the largest number of states. The function `key` returns the key
+        of an observation (by default, the observation is the key). `keys` are the keys numbered so far.
     needs_key
-        Whether a function made the keys. Files cannot store a function, so `key` must be passed again.
+        Whether the keys were made by a function. Files cannot store this function, so pass it as `key` again.
     give_up
-        Whether the action after the last one gives up.
+        Whether an additional last action gives up.
     action_names
         The names of the actions, except giving up.
 
@@ -88,29 +87,29 @@ class Encoding:
 
     @cached_property
     def read(self) -> Reader:
-        """The function that numbers the observations of a finite space."""
+        """The function that maps observations of a finite space to numbers."""
         assert self.observations is not None
         return reader(self.observations)
 
     def state(self, observation: Any) -> int:
-        """Return the number of an observation; raises StateError if it cannot be numbered."""
+        """Return the number of an `observation`; raise StateError if the observation is not allowed."""
         if self.observations is None:
             return self.open_state(observation)
         try:
             return self.read(observation)
         except (TypeError, ValueError, KeyError, IndexError, OverflowError):
             raise StateError(
-                f"the environment returned the observation {brief(observation)}; it must be"
-                f" {description(self.observations)}: correct observation_space, or pass key=function to number"
+                f"the environment returned the observation {brief(observation)}, but observation_space allows only"
+                f" {description(self.observations)}; correct observation_space, or pass key=function to number the"
                 " observations as they appear"
             ) from None
 
     def action(self, number: int) -> Any:
-        """Return what ``env.step`` takes for an action; None for giving up, which resets the environment."""
+        """Return the argument of ``env.step`` for an action, or None for giving up, which resets the environment."""
         return None if number == self.actions and self.give_up else value_of(self.action_space, number)
 
     def name(self, state: int) -> str:
-        """Return a readable name of a state, different for every state."""
+        """Return a readable name of a `state`; different states have different names."""
         if state >= self.states:
             return "episode ended" if state == self.states else "start"
         if self.observations is not None:
@@ -122,52 +121,52 @@ class Encoding:
         return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 3]}... (state {state})"
 
     def action_name(self, number: int) -> str:
-        """Return a readable name of an action."""
+        """Return a readable name of the action `number`."""
         if number == self.actions and self.give_up:
             return "give up"
         return text_of(self.action(number)) if self.action_names is None else self.action_names[number]
 
     def find(self, observation: Any) -> int | None:
-        """Return the number of an observation, None if an open-ended numbering does not contain it yet."""
+        """Return the number of an `observation`, or None if an open-ended numbering has not seen it."""
         if self.observations is not None:
             return self.state(observation)
         return self.numbers.get(self.key_of(observation))
 
     def open_state(self, observation: Any) -> int:
-        """Return the number of an observation, a new one if it has not been seen before."""
+        """Return the number of an `observation`; a new observation gets the next free number."""
         key = self.key_of(observation)
         number = self.numbers.get(key)
         if number is None:
             number = len(self.numbers)
             if number == self.states:
                 raise StateError(
-                    f"the environment returned {brief(observation)}, the observation number {number + 1:,}, but"
-                    f" max_states is {self.states:,}; learn again with a larger max_states=, or with a key=function"
-                    " that distinguishes fewer observations"
+                    f"the environment returned {number + 1:,} different observations, the last one"
+                    f" {brief(observation)}, but max_states is {self.states:,}; learn again with a larger max_states=,"
+                    " or pass key=function to give similar observations the same key"
                 )
             try:
                 key = plain(key)
             except (ValueError, SyntaxError):
                 raise StateError(
                     f"the environment returned {brief(key)}; keys of states must be numbers, strings, bytes, None or"
-                    " tuples of these: pass a function that makes such a key, as in key=lambda observation:"
+                    " tuples of these: pass a function that makes such a key, such as key=lambda observation:"
                     " str(observation)"
                 ) from None
             self.numbers[key] = number
         return number
 
     def key_of(self, observation: Any) -> Hashable:
-        """Return the key that identifies an observation; raises StateError if it is not hashable."""
+        """Return the key of an `observation`; raise StateError if the key is not hashable."""
         if self.key is None and self.needs_key:
-            raise StateError("the states were numbered by a function; pass it again as key=function")
+            raise StateError("a function made the keys of the states; pass this function again as key=function")
         key = observation if self.key is None else self.key(observation)
         try:
             hash(key)
         except TypeError:
             source = "the environment returned the observation" if self.key is None else "the function key returned"
             raise StateError(
-                f"{source} {brief(key)}, a {type(key).__name__}, which is not hashable; pass a function that makes a"
-                f" number, text or tuple of it, such as key=lambda observation: {hashable_form(observation)}"
+                f"{source} {brief(key)}, a {type(key).__name__}, which is not hashable; pass a function that returns"
+                f" a number, string or tuple, such as key=lambda observation: {hashable_form(observation)}"
             ) from None
         return key
 
@@ -185,7 +184,7 @@ class Encoding:
 
     @classmethod
     def from_state(cls, state: dict[str, Any], key: Callable[[Any], Hashable] | None = None) -> Encoding:
-        """Return an encoding from plain data; `key` is the function that was passed when the states were numbered."""
+        """Return the encoding from the data of `to_state`; `key` is the function that made the keys, if any."""
         try:
             return cls(**state | {"keys": literal_eval(state["keys"])}, key=key)
         except (SyntaxError, RecursionError) as error:
@@ -205,20 +204,20 @@ class Encoding:
 
 
 def size(space: Space) -> int:
-    """Return how many values a finite space has."""
+    """Return the number of values in a finite `space`."""
     if space["kind"] == "discrete":
         return int(space["n"])
     return math.prod(space["n"] if space["kind"] == "array" else [size(part) for _, part in parts_of(space)])
 
 
 def parts_of(space: Space) -> list[tuple[Any, Space]]:
-    """Return the components of a tuple or dict, each with its index or name."""
+    """Return the components of a tuple or dict space with their indices or names."""
     parts = enumerate(space["parts"]) if space["kind"] == "tuple" else space["parts"]
     return [(name, part) for name, part in parts]
 
 
 def reader(space: Space) -> Reader:
-    """Return a function that numbers the values of a finite space; it raises an error for any other value."""
+    """Return a function that maps the values of a finite `space` to numbers; other values raise an error."""
     if space["kind"] == "discrete":
         return integer_reader(space["n"], space["start"])
     shape = tuple(space["shape"]) if space["kind"] == "array" else None
@@ -258,7 +257,7 @@ def integer_reader(n: int, start: int) -> Reader:
 
 
 def value_of(space: Space, number: int) -> Any:
-    """Return the value of a finite space with a given number."""
+    """Return the value with the number `number` in a finite `space`."""
     if space["kind"] == "discrete":
         return number + space["start"]
     if space["kind"] == "array":
@@ -272,7 +271,7 @@ def value_of(space: Space, number: int) -> Any:
 
 
 def text_of(value: Any) -> str:
-    """Return a value of a finite space as a text."""
+    """Return a value of a finite space as text."""
     if isinstance(value, dict):
         forms = {name: "{} ({})" if isinstance(part, dict) else "{} {}" for name, part in value.items()}
         return ", ".join(forms[name].format(name, text_of(part)) for name, part in value.items())
@@ -282,7 +281,7 @@ def text_of(value: Any) -> str:
 
 
 def description(space: Space) -> str:
-    """Return the values of a finite space in words."""
+    """Describe in words which values a finite `space` allows."""
     if "parts" in space:
         parts = ", ".join(f"{name}: {description(part)}" for name, part in parts_of(space))
         return f"a {space['kind']} of ({parts})"
@@ -299,7 +298,7 @@ def brief(value: Any) -> str:
 
 
 def hashable_form(value: Any, name: str = "observation") -> str:
-    """Return a Python expression that turns an observation into something hashable."""
+    """Return a Python expression that converts the observation `value`, named `name`, to a hashable key."""
     if isinstance(value, np.ndarray):
         return f"tuple({name}.ravel().tolist())"
     if isinstance(value, dict | list | tuple) and len(value) <= 6:
@@ -309,7 +308,7 @@ def hashable_form(value: Any, name: str = "observation") -> str:
 
 
 def plain(key: Hashable) -> Hashable:
-    """Return a key made of Python's own types; raises ValueError or SyntaxError if it cannot be stored in a file."""
+    """Return `key` converted to Python's own types; raise ValueError or SyntaxError if a file cannot store `key`."""
     value: Any = key.item() if isinstance(key, np.generic) else key
     value = tuple(map(plain, value)) if isinstance(value, tuple) else value
     if literal_eval(repr(value)) != value:

@@ -1,14 +1,14 @@
 """A known model as a world: drawing successors, and following plans in compiled code.
 
-A row of the model stands for the distribution proportional to its entries. For a uniform number u in [0, 1), the
-successor is the first one whose cumulative entry exceeds u times the sum of the row. Binary search finds it, so the
-time of a step depends only on the logarithm of the row's length.
+A row of the model stands for the distribution proportional to its entries. A uniform number u in [0, 1) selects the
+first successor whose cumulative entry exceeds u times the sum of the row. Binary search finds this successor in a time
+that is logarithmic in the length of the row.
 
-The kernel `follow` follows a tabular policy until a condition holds (`goalward.acting.stop_conditions`) or a block of
-uniform numbers is used up. Then Python passes the steps to the agent and draws the next block. Every step takes the
-next number of the environment stream, and every random action takes the next number of the acting stream. So the random
-numbers of a run depend neither on the size of a block nor on the agent's plans. Online policies have their own kernels,
-built from `has_room` and `take_step`.
+The kernel `follow` follows a tabular policy until a stop condition holds (`goalward.acting.stop_conditions`) or a block
+of uniform numbers is used up. Then Python passes the steps to the agent and draws the next block. Every step takes the
+next number of the environment stream, and every random action takes the next number of the acting stream. The random
+numbers of a run therefore depend neither on the block size nor on the agent's plans. Online policies have their own
+kernels, which call `has_room` and `take_step`.
 
 A `ModelWorld` can hide the costs from the agent, and can make the costs random with the model's costs as means. With
 random costs, every step takes the next number of a third stream.
@@ -47,7 +47,7 @@ STATE, EPISODES_LEFT, DONE, ROOM, USED, CHOSEN, EPOCHS, ENDED = range(8)
 
 
 class Dynamics(NamedTuple):
-    """The true model for kernels: the rows of an `SSP` with cumulative probabilities; all arrays are read-only."""
+    """The true model in read-only arrays for kernels, with cumulative probabilities in each row."""
 
     indptr: Int64s
     successors: Int32s
@@ -57,7 +57,7 @@ class Dynamics(NamedTuple):
 
 
 def dynamics(ssp: SSP) -> Dynamics:
-    """Return a model with cumulative probabilities, from which successors are drawn."""
+    """Return the model `ssp` with cumulative probabilities, which kernels need to draw successors."""
     cumulative = np.empty(len(ssp.probabilities))
     cumulate(ssp.indptr, ssp.probabilities, cumulative)
     cumulative.flags.writeable = False
@@ -66,7 +66,7 @@ def dynamics(ssp: SSP) -> Dynamics:
 
 @kernel
 def cumulate(indptr: Int64s, probabilities: Floats, cumulative: Floats) -> None:
-    """Add up the probabilities within each row."""
+    """Write the cumulative sums of the `probabilities` of each row to `cumulative`."""
     for row in range(len(indptr) - 1):
         total = 0.0
         for entry in range(indptr[row], indptr[row + 1]):
@@ -76,7 +76,7 @@ def cumulate(indptr: Int64s, probabilities: Floats, cumulative: Floats) -> None:
 
 @kernel
 def draw_successor(indptr: Int64s, successors: Int32s, cumulative: Floats, row: int, chance: float) -> int:
-    """Return the successor in a row that is not empty, for a uniform number in [0, 1)."""
+    """Return the successor that the uniform number `chance` in [0, 1) selects in a row that is not empty."""
     low = indptr[row]
     high = indptr[row + 1] - 1
     target = chance * cumulative[high]
@@ -91,7 +91,7 @@ def draw_successor(indptr: Int64s, successors: Int32s, cumulative: Floats, row: 
 
 @kernel
 def draw_action(chances: Floats, state: int, chance: float) -> int:
-    """Return the action for a uniform number in [0, 1), given ``chances[s, a]`` cumulated over the actions."""
+    """Return the action that the uniform number `chance` in [0, 1) selects; ``chances[s, a]`` are cumulative."""
     last = int(chances.shape[1]) - 1
     target = chance * chances[state, last]
     for action in range(last):
@@ -101,7 +101,7 @@ def draw_action(chances: Floats, state: int, chance: float) -> int:
 
 
 class Uniforms:
-    """Uniform numbers of one stream, drawn in blocks: passing a generator to a kernel takes 7.5 us a call."""
+    """Uniform numbers of one stream, drawn in blocks because passing a generator to a kernel takes 7.5 us."""
 
     def __init__(self, stream: int):
         self.rng = generator(stream)
@@ -109,14 +109,14 @@ class Uniforms:
         self.blocks, self.used = 0, BLOCK
 
     def refill(self) -> None:
-        """Draw the next block if this one is used up."""
+        """Draw the next block if the current block is used up."""
         if self.used == BLOCK:
             self.rng.random(out=self.block)
             self.blocks, self.used = self.blocks + 1, 0
 
     @property
     def drawn(self) -> int:
-        """How many numbers have been used."""
+        """How many numbers of the stream have been used."""
         return BLOCK * (self.blocks - 1) + self.used
 
     def skip(self, numbers: int) -> None:
@@ -128,17 +128,17 @@ class Uniforms:
             self.used = used
 
     def draw(self) -> float:
-        """Return the next number."""
+        """Return the next number of the stream."""
         self.refill()
         self.used += 1
         return float(self.block[self.used - 1])
 
 
 class Walk(NamedTuple):
-    """The working memory of one call of a rollout: random numbers, the columns that it writes, and the cursor.
+    """The arrays of one rollout call: random numbers, the columns of steps to be filled, and the `cursor`.
 
-    The numbers of `luck` decide successors, those of `choices` decide random actions. If costs are random, `noise` has
-    a number for each number of `luck`, and `noise_form` says how `draw_cost` uses it.
+    `luck` has the uniform numbers for successors, and `choices` has the uniform numbers for random actions. If costs
+    are random, `noise` has the uniform numbers for costs, and `noise_form` is the argument `form` of `draw_cost`.
     """
 
     luck: Floats
@@ -157,13 +157,13 @@ class Walk(NamedTuple):
 
 @kernel
 def has_room(cursor: Int64s) -> bool:
-    """Return whether another step can be made."""
+    """Return whether the plan has not ended and the block has room for another step."""
     return bool(cursor[ENDED] == 0 and cursor[DONE] < cursor[ROOM])
 
 
 @kernel
 def take_step(model: Dynamics, walk: Walk, action: int) -> int:
-    """Play an available action in the cursor's state, record the step and return the successor."""
+    """Play an available `action` in the current state, record the step and return the successor."""
     cursor = walk.cursor
     i = cursor[DONE]
     state = cursor[STATE]
@@ -196,8 +196,8 @@ def take_step(model: Dynamics, walk: Walk, action: int) -> int:
 def draw_cost(cost: float, action: int, chance: float, form: Floats) -> float:
     """Return a random cost with the mean `cost`.
 
-    `form` has three numbers: the least and the largest cost, one of which is paid, and the action whose cost is not
-    random. If the two costs are equal, the cost is uniform from 0 to twice the mean.
+    `form` has three numbers: the least cost, the largest cost, and the action whose cost is not random. The result is
+    either the least or the largest cost. If both are equal, the result is uniform between 0 and twice the mean.
     """
     if action == form[2]:
         return cost
@@ -208,7 +208,7 @@ def draw_cost(cost: float, action: int, chance: float, form: Floats) -> float:
 
 @kernel
 def end_epoch(walk: Walk, flags: int) -> None:
-    """Record that an epoch of an online policy ended with the last step, and why: `flags`, and why the plan ended."""
+    """Record that the last step ended an epoch of an online policy because of `flags` or the end of the plan."""
     cursor = walk.cursor
     walk.epoch_ends[cursor[EPOCHS]] = cursor[DONE]
     walk.epoch_flags[cursor[EPOCHS]] = flags + cursor[ENDED]
@@ -216,15 +216,15 @@ def end_epoch(walk: Walk, flags: int) -> None:
 
 
 class TabularPolicy(Policy[int]):
-    """A policy for a table, with a rollout that acts and learns in a known model; subclasses may compile it."""
+    """A policy for a table, whose `rollout` acts and learns in a known model; subclasses may compile `rollout`."""
 
     @property
     def has_kernel(self) -> bool:
-        """Whether a rollout that a subclass defines can be used; if not, the stage calls `act` and `learn`."""
+        """Whether the stage may call the `rollout` of a subclass; if not, the stage calls `act` and `learn`."""
         return True
 
     def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
-        """Act and learn while `has_room(walk.cursor)`, until a condition in `stop` holds, if there are any."""
+        """Act and learn in `model` while `has_room(walk.cursor)`, until a condition in `stop` holds."""
         S, A = model.costs.shape
         cursor = walk.cursor
 
@@ -249,14 +249,12 @@ class TabularPolicy(Policy[int]):
 
 
 def unavailable(state: int, action: int) -> PolicyError:
-    """Return the error for a policy that plays an action where it is not available."""
-    return PolicyError(
-        f"the policy plays action {action} in state {state}, which is not available there; see task.available"
-    )
+    """Return the error for a policy that plays an unavailable `action` in `state`."""
+    return PolicyError(f"the policy plays action {action}, which is not available in state {state}; see task.available")
 
 
 class TablePolicy(TabularPolicy):
-    """A checked policy for a table: actions ``[S]`` or probabilities ``[S, A]``."""
+    """A policy in a checked table: actions ``[S]`` or probabilities ``[S, A]``."""
 
     def __init__(self, table: NDArray[Any], S: int, A: int):
         table = np.asarray(table)
@@ -269,8 +267,8 @@ class TablePolicy(TabularPolicy):
             self.actions = np.array(table, dtype=np.int64)  # a copy: the kernel takes no read-only policies
         else:
             raise PolicyError(
-                f"the policy has shape {table.shape} and dtype {table.dtype}; it must hold integers of shape ({S},)"
-                f" or floats of shape ({S}, {A})"
+                f"the policy has shape {table.shape} and dtype {table.dtype}; pass integers of shape ({S},) or"
+                f" floats of shape ({S}, {A})"
             )
 
     def act(self, state: int, draw: Callable[[], float]) -> int:
@@ -287,9 +285,9 @@ class TablePolicy(TabularPolicy):
 
 
 def policy_of(plan: Plan, S: int, A: int) -> Policy[int]:
-    """Return the policy of a plan as a `Policy`."""
+    """Return the policy of `plan` as a `Policy` object."""
     if not isinstance(plan, Plan):
-        raise PolicyError(f"the agent planned {plan!r:.60}; plan() must return a Plan, such as Plan(policy)")
+        raise PolicyError(f"plan() of the agent returned {plan!r:.60}; make it return a Plan, such as Plan(policy)")
     return plan.policy if isinstance(plan.policy, Policy) else TablePolicy(plan.policy, S, A)
 
 
@@ -301,9 +299,9 @@ def follow(
     luck: Floats, noise: Floats, noise_form: Floats, choices: Floats,
     states: Int64s, actions: Int64s, paid: Floats, next_states: Int64s, reached: Bools, cursor: Int64s,
 ) -> None:  # fmt: skip
-    """Follow a tabular policy until a condition holds, there is no room for steps or a block is used up.
+    """Follow a tabular policy until a stop condition holds or there is no room for another step.
 
-    Uses local variables instead of `take_step`, which takes tuples of arrays: 17 instead of 98 ns a step.
+    The kernel does not call `take_step`, because passing tuples of arrays makes a step take 98 instead of 17 ns.
     """
     S, A = costs.shape
     state, episodes, i, used, chosen = cursor[STATE], cursor[EPISODES_LEFT], cursor[DONE], cursor[USED], cursor[CHOSEN]
@@ -344,7 +342,7 @@ def follow(
 
 
 class ModelStage(Stage[Plan]):
-    """A known model in which plans are followed; it never truncates an episode."""
+    """A stage that follows plans in a known model; its episodes are never truncated."""
 
     def __init__(self, ssp: SSP, seed: int, noise_form: Floats | None = None):
         environment, _, acting = streams(seed)
@@ -396,11 +394,11 @@ class ModelStage(Stage[Plan]):
         """Begin to follow a plan."""
         policy = policy_of(plan, *self.shape)
         if not isinstance(policy, TabularPolicy):
-            raise PolicyError(f"the policy of the plan is {policy!r:.60}; it must be a table or a TabularPolicy")
+            raise PolicyError(f"the policy of the plan is {policy!r:.60}; use a table or a TabularPolicy")
         self.plan, self.policy, self.stop = plan, policy, TableStop(plan, self.shape)
 
     def without_action(self) -> int:
-        """Return DEAD_END if no action is available in the state; otherwise raise PolicyError."""
+        """Return DEAD_END if no action is available in the current state; otherwise raise PolicyError."""
         indptr, A, state = self.dynamics.indptr, self.shape[1], self.state
         if indptr[state * A] == indptr[(state + 1) * A]:
             return int(Ended.DEAD_END)
@@ -416,11 +414,11 @@ class ModelStage(Stage[Plan]):
         return where | {"plan": plan, "visits": self.stop.visits, "counters": self.stop.counters}
 
     def restore(self, position: dict[str, Any], policy: Policy[int]) -> Plan | None:
-        """Resume at a position, in a new stage; return its plan, which has no model and no values."""
+        """Restore `position` in a new stage; return the plan in progress, without its model and values."""
         if not 0 <= position["state"] < self.shape[0]:
-            raise ValueError(f"there is no state {position['state']}")
+            raise ValueError(f"the model has no state {position['state']}")
         if not np.array_equal(position["noise"], self.walk.noise_form):
-            raise ValueError("the costs were random with another distribution")
+            raise ValueError("the random costs had another distribution")
         self.cursor[STATE] = position["state"]
         self.luck.skip(position["luck"])
         self.choices.skip(position["choices"])
@@ -443,13 +441,13 @@ class ModelWorld(World[Task, Plan]):
     ssp
         The model.
     costs
-        Whether the agent knows the costs, or they are hidden. The cost of giving up is always known.
+        "known" if the agent knows the costs, otherwise "hidden". The cost of giving up is always known.
     noise
-        How hidden costs are paid: None pays the cost of the model, the others a random cost with this mean. "bernoulli"
-        pays the least or the largest cost of the range, by default 0 and the largest cost of the model; "uniform" pays
-        between 0 and twice the mean. Noise hides the costs.
+        None if each step pays the cost of the model. Otherwise, costs are hidden, and a step pays a random cost whose
+        mean is the cost of the model. "bernoulli" pays the least or the largest cost of `cost_range` (by default, 0 or
+        the largest cost of the model). "uniform" pays between 0 and twice the mean.
     cost_range
-        The range of the costs paid, which the agent knows; if None, the agent uses the range that it has seen.
+        The least and largest possible cost, which the agent knows. If None, the agent uses the range seen so far.
 
     Examples
     --------
@@ -468,8 +466,8 @@ class ModelWorld(World[Task, Plan]):
     ):
         if costs not in ("known", "hidden") or noise not in (None, "bernoulli", "uniform"):
             raise SettingError(
-                f"costs is {costs!r} and noise is {noise!r}; costs must be 'known' or 'hidden', noise None, 'bernoulli'"
-                " or 'uniform'"
+                f"costs is {costs!r} and noise is {noise!r}; costs must be 'known' or 'hidden', and noise must"
+                " be None, 'bernoulli' or 'uniform'"
             )
         self.ssp = self.model = self.graph = ssp
         self.known = Task.of(ssp, 1)
@@ -484,7 +482,7 @@ class ModelWorld(World[Task, Plan]):
         low, high = (0.0, largest) if cost_range is None else checked_range(cost_range)
         if least < low or largest > high:
             raise CostError(
-                f"the costs paid lie in {least:g}..{largest:g}; cost_range is {cost_range!r} and must contain them"
+                f"cost_range is {cost_range!r}, but costs lie in {least:g}..{largest:g}; pass a range with these costs"
             )
         self.known = replace(self.known, costs=np.where(learnt, np.nan, ssp.costs), cost_range=cost_range)
         if noise is not None:

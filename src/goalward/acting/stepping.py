@@ -1,8 +1,8 @@
 """The stepping loop: plans are followed step by step, in environments and in tasks with continuous states.
 
-A plan has exactly the same meaning as in `goalward.acting.model_world`. An environment gives the same trajectory as a
-model, bit for bit, if it draws one uniform number for each step from the generator of its seed, and chooses the
-successor as `draw_successor` does.
+A plan has exactly the same meaning as in `goalward.acting.model_world`. An environment gives exactly the same
+trajectory as a model if the environment draws one uniform number for each step from the generator of its seed and
+chooses the successor like `draw_successor`.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ X = TypeVar("X")
 
 
 class Simulator(Protocol[X]):
-    """A world in progress: `state` is where the agent is, `stuck` whether no action is available there."""
+    """A simulated world: `state` is the agent's state, and `stuck` is True if no action is available there."""
 
     state: X
     stuck: bool
 
     def check(self, action: int) -> None:
-        """Raise PolicyError if an action is not available."""
+        """Raise PolicyError if `action` is not available."""
 
     def step(self, action: int) -> Step[X]:
         """Play an action; if the step ends the episode, `reset` is called before the next step."""
@@ -40,10 +40,10 @@ class Simulator(Protocol[X]):
 
 
 class SteppingStage(Stage[PlanT], Generic[X, PlanT]):
-    """A simulator in which plans are followed.
+    """A stage that follows plans in a simulator.
 
-    `simulate` starts the simulator from an integer seed, which decides all its random draws. `read` returns the policy
-    and the conditions of a plan.
+    `simulate` returns a simulator for an integer seed, which determines all random draws of the simulator. `read`
+    returns the policy and the stop conditions of a plan.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """The conditions that end a plan, declared once for the compiled rollout and the stepping loop.
 
 A new condition needs a flag in `Ended`, a field of `Plan` whose name starts with ``stop_``, and a readable name in
-`goalward.figures.styles.CAUSES`. It is tested in the kernels below, or in `TableStop` if it concerns only environments.
+`goalward.figures.styles.CAUSES`. The kernels below test conditions; `TableStop` tests conditions of environments.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ X = TypeVar("X")
 
 
 class Ended(IntFlag):
-    """Why a plan ended; several conditions can hold at once.
+    """The reasons why a plan ended; several reasons can hold at once.
 
-    Visits, goals and steps are counted from the start of the plan. BEFORE_VISITS is tested before each step except the
-    first, the others after a step from s by a to s'. EPISODES, MAX_STEPS, STOPPED and DEAD_END also end the run.
+    Visits, goals and steps count from the start of the plan. BEFORE_VISITS is tested before each step except the first,
+    the other conditions after a step from s by a to s'. EPISODES, MAX_STEPS, STOPPED and DEAD_END also end the run.
     """
 
     AFTER_VISITS = 1  # (s, a) has been played stop_after_visits[s, a] times
@@ -55,19 +55,19 @@ GOALS_LEFT, MOST_STEPS, STEPS_TAKEN = range(3)
 
 
 class Stop(Generic[X]):
-    """The conditions of a plan, as the stepping loop tests them; by default a plan never ends."""
+    """The stop conditions of a plan in the stepping loop; this base class has no conditions."""
 
     def before(self, state: X, action: int) -> int:
-        """Return flags if the plan ends before this step."""
+        """Return `Ended` flags if the plan ends before this step, otherwise 0."""
         return 0
 
     def after(self, step: Step[X]) -> int:
-        """Count a step; return flags if it ends the plan."""
+        """Count a `step`; return `Ended` flags if the plan ends after this step, otherwise 0."""
         return 0
 
 
 class TableStop(Stop[int]):
-    """The conditions of one plan for a table, and its counts so far; created once for each plan."""
+    """The stop conditions of one plan for a table, and the counts since the plan began."""
 
     def __init__(self, plan: Plan, shape: tuple[int, int]):
         self.after_visits = visit_limits(plan.stop_after_visits, shape)
@@ -88,7 +88,7 @@ class TableStop(Stop[int]):
 
 @kernel
 def stop_before(before_visits: Int64s, visits: Int64s, counters: Int64s, state: int, action: int) -> int:
-    """Return flags if a plan ends before a step."""
+    """Return BEFORE_VISITS if the plan ends before `action` is played in `state`, otherwise 0."""
     if counters[STEPS_TAKEN] > 0 and visits[state, action] >= before_visits[state, action]:
         return BEFORE_VISITS
     return 0
@@ -98,7 +98,7 @@ def stop_before(before_visits: Int64s, visits: Int64s, counters: Int64s, state: 
 def stop_after(
     after_visits: Int64s, visits: Int64s, counters: Int64s, state: int, action: int, reached: bool
 ) -> int:  # fmt: skip
-    """Count a step; return flags if it ends the plan."""
+    """Count a step; return the flags of the stop conditions that now hold, otherwise 0."""
     ended = 0
     visits[state, action] += 1
     if visits[state, action] >= after_visits[state, action]:
@@ -119,12 +119,12 @@ def no_limits(shape: tuple[int, int]) -> Int64s:
 
 
 def visit_limits(limits: Int64s | None, shape: tuple[int, int]) -> Int64s:
-    """Return a checked table of visit limits; None gives limits that are never reached."""
+    """Return `limits` on visits as a checked table; if None, the limits are never reached."""
     if limits is None:
         return no_limits(shape)
     table = np.asarray(limits)
     if table.shape != shape or table.dtype.kind not in "iu":
         raise PolicyError(
-            f"visit limits have shape {table.shape} and dtype {table.dtype}; they must be integers of shape {shape}"
+            f"visit limits have shape {table.shape} and dtype {table.dtype}; pass integers of shape {shape}"
         )
     return np.array(table, dtype=np.int64, order="C")

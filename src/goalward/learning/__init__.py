@@ -1,1 +1,1 @@
-"""The learning loop, and what comes out of it: runs, regret, checkpoints, replays and policies to deploy."""
+"""The learning loop and its results: runs, regret, checkpoints, replays and policies to deploy."""

@@ -1,10 +1,10 @@
-"""Checkpoints: a run in progress is saved to a file as plain data (see `goalward.archive`).
+"""Checkpoints: files that save a run in progress as plain data (see `goalward.archive`).
 
-In a model, a resumed run gives bit for bit the same results as an uninterrupted run. The file holds everything that
-determines the next step: what the agent has learnt, its caches and its generator, the number of random numbers used
-from each stream, the plan in progress and the record so far. An environment cannot be restored to its old state, so
-there a run resumes with a new episode and new random numbers, and the interrupted episode counts as truncated. What the
-agent has learnt and the numbering of observations are restored.
+In a model, a resumed run gives exactly the same results as an uninterrupted run. The file holds everything that
+determines the next step: the learnt data, caches and generator of the agent, the number of random numbers used from
+each stream, the plan in progress and the record so far. In an environment, the old state cannot be restored. A resumed
+run then begins a new episode with new random numbers, and the interrupted episode counts as truncated. The learnt data
+of the agent and the numbering of observations are restored.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ WRONG = (GoalwardError, LookupError, TypeError, ValueError, AttributeError, Arit
 
 
 class Checkpoint:
-    """The checkpoint file of one run; it knows which run it belongs to and when to save next.
+    """The checkpoint file of one run, with a description of this run and the time of the next save.
 
-    `saved` is the initial content of the file, or None. `before_plan` is the state of the agent before planning, which
-    is saved if planning is interrupted.
+    `saved` is the content of the file when it was opened, or None. `before_plan` is a copy of the agent's state from
+    before planning, which is saved if planning is interrupted.
     """
 
     def __init__(self, path: str | Path, every: float, run: dict[str, Any]):
@@ -54,7 +54,7 @@ class Checkpoint:
                     )
 
     def agent(self, agent: Learner) -> Learner:
-        """Return the saved agent with its saved task."""
+        """Return a copy of `agent` with the saved task and the saved learnt data."""
         assert self.saved is not None
         try:
             learner = copy.deepcopy(agent)
@@ -65,7 +65,7 @@ class Checkpoint:
         return learner
 
     def restore(self, loop: Loop) -> None:
-        """Restore the saved position in `loop`, which must not have made a step; do nothing without a saved file."""
+        """Restore the saved run in `loop`, which must not have made a step; without saved data, do nothing."""
         saved = self.saved
         if saved is None:
             return
@@ -91,7 +91,7 @@ class Checkpoint:
         return FileError(f"{self.path}: the run cannot be resumed ({error}); remove the file to start from scratch")
 
     def save(self, loop: Loop, plan_ended: int) -> None:
-        """Save the run; to be called between two chunks of steps."""
+        """Save the run in `loop`; call this only between two chunks of steps."""
         agent: Learner = loop.agent
         tree = {
             "run": self.run,
@@ -106,7 +106,7 @@ class Checkpoint:
 
 
 def run_of(agent: Learner, model: SSP | None, episodes: int, seed: int, resumes: bool) -> dict[str, Any]:
-    """Return what identifies a run: agent, settings, world, episodes and seed, and a hash of an agent that resumes."""
+    """Return the data that identify a run; `resumes` adds a hash of what the agent has learnt before the run."""
     return {
         "agent": agent.name,
         "settings": json.dumps(agent.settings(), sort_keys=True, default=str),

@@ -1,18 +1,18 @@
-"""The policy that a run has learnt: it acts on observations, can be saved, and can be evaluated in a world.
+"""Policies to deploy: they act on observations, can be saved, and can be evaluated in a world.
 
-``run.policy`` is the policy to deploy: the best policy that the agent knows, without exploration. It takes observations
-of the environment and returns actions of the environment, or None to give up, which means: reset the environment. A
-saved policy is plain data (`goalward.archive`), and can be loaded without the environment and without Gymnasium.
+``run.policy`` is the best policy that the agent knows, without exploration. The policy takes an observation of the
+environment and returns an action of the environment, or None. None means to give up: reset the environment. A saved
+policy is plain data (`goalward.archive`) and can be loaded without the environment and without Gymnasium.
 
 Unknown observations
-    If the agent never acted on an observation, the policy gives up if it may. Otherwise it plays a random available
-    action, because a fixed action could repeat forever. `FrozenPolicy.knows` tells whether the agent acted on it.
+    If the agent never acted on an observation, the policy gives up, if giving up is allowed. Otherwise the policy plays
+    a random available action, because a fixed action could repeat forever. `FrozenPolicy.knows` tests an observation.
 
 Evaluation
-    An *episode* runs until the goal is reached. Its cost includes restarts after giving up or a truncation by the
-    environment, so the mean cost can be compared with V*. An *attempt* runs from a reset to the goal, a dead end, a
-    truncation or giving up. An episode that has not reached the goal after `max_steps` steps is a failure, and the mean
-    cost is then a lower bound. With the same seed, episode k has the same environment seed for every policy.
+    An *episode* runs until the goal is reached. Its cost includes restarts after giving up or a truncation, so the mean
+    cost can be compared with V*. An *attempt* runs from a reset to the goal, a dead end, a truncation or giving up. An
+    episode that does not reach the goal in `max_steps` steps is a failure, and the mean cost is then a lower bound.
+    With the same seed, episode k has the same environment seed for every policy.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Trial:
     costs, steps
         The cost and the number of steps of each episode, restarts included.
     reached
-        Whether each episode reached the goal. The cost of a failed episode is the cost until its end.
+        Whether each episode reached the goal. If not, its cost covers all steps until the episode was stopped.
     attempts
         The number of attempts in each episode; only the last attempt can have reached the goal.
     max_steps
@@ -76,23 +76,23 @@ class Trial:
 
     @cached_property
     def cost(self) -> Interval:
-        """The mean cost of an episode with its 95 % interval; a lower bound if an episode did not reach the goal."""
+        """The mean cost of an episode with a 95 % interval; a lower bound if an episode did not reach the goal."""
         return mean_interval(self.costs)
 
     @cached_property
     def success_rate(self) -> Interval:
-        """The share of attempts that reached the goal with its 95 % interval (Clopper and Pearson)."""
+        """The share of attempts that reached the goal, with a 95 % interval (Clopper-Pearson)."""
         return share(self.successes, int(self.attempts.sum()))
 
     def probability(self, bound: float) -> Interval:
-        """Return the share of episodes that reached the goal at a cost of at most `bound`, with its 95 % interval."""
+        """Return the share of episodes that reached the goal at a cost of at most `bound`, with a 95 % interval."""
         return share(int(np.count_nonzero(self.reached & (self.costs <= bound))), len(self.costs))
 
     def quantile(self, level: float) -> Interval:
         """Return the `level` quantile of the cost of an episode, with a 95 % interval of order statistics.
 
-        An episode that did not reach the goal has an infinite cost. The interval is valid for every distribution; an
-        end of it is infinite if too few episodes lie on that side.
+        An episode that did not reach the goal has an infinite cost. The interval is valid for every distribution. If
+        too few episodes lie below or above the quantile, that end of the interval is infinite.
         """
         from scipy.stats import binom
 
@@ -105,9 +105,9 @@ class Trial:
     def cvar(self, level: float) -> Interval:
         """Return the mean cost of the worst share 1 - `level` of episodes, with a 95 % interval.
 
-        This is v + E[(X - v)+] / (1 - level), where v is the quantile. The interval is that of the expectation and is
-        valid for many episodes; with fewer than about 30 episodes beyond the quantile it is too narrow. The result is a
-        lower bound if an episode did not reach the goal.
+        The result is v + E[(X - v)+] / (1 - level), where v is the quantile. It is a lower bound if an episode did not
+        reach the goal. The interval assumes many episodes: with fewer than about 30 episodes beyond the quantile, the
+        interval is too narrow.
         """
         check("level", level, Annotated[float, Ge(0.0), Lt(1.0)])
         v = np.sort(self.costs)[max(int(np.ceil(len(self.costs) * level)) - 1, 0)]
@@ -131,7 +131,7 @@ class Trial:
 
 
 class FrozenPolicy(ABC):
-    """The base class of policies to deploy, which act on observations and no longer learn."""
+    """The base class of policies to deploy. A policy acts on observations and no longer learns."""
 
     kind: ClassVar[str]
     """The kind of policy in a saved file: a key of `KINDS`."""
@@ -144,15 +144,15 @@ class FrozenPolicy(ABC):
 
     @abstractmethod
     def act(self, observation: Any) -> Any:
-        """Return the action for an observation, or None to give up, which means: reset the environment."""
+        """Return the action for `observation`; None means to give up by resetting the environment."""
 
     @abstractmethod
     def knows(self, observation: Any) -> bool:
-        """Return whether the agent has acted on this observation; if not, `act` gives up or plays a random action."""
+        """Return whether the agent has acted on `observation`; if not, `act` gives up or plays a random action."""
 
     @abstractmethod
     def plan(self, world: World[Any, Any]) -> Any:
-        """Return the policy as a plan for `world`; raises SettingError if states or actions do not match."""
+        """Return the policy as a plan for `world`; raise SettingError if the states or actions do not match."""
 
     @abstractmethod
     def to_state(self) -> dict[str, Any]:
@@ -161,10 +161,10 @@ class FrozenPolicy(ABC):
     @classmethod
     @abstractmethod
     def from_state(cls, state: dict[str, Any], key: Callable[[Any], Any] | None) -> Self:
-        """Return the policy from the data of `to_state`; raises GoalwardError, ValueError, TypeError or LookupError."""
+        """Return the policy from the data of `to_state`; raise an error if the data are invalid."""
 
     def save(self, path: str | Path) -> None:
-        """Save the policy to the file `path`; `load_policy` reads it."""
+        """Save the policy to the file `path`, for `load_policy`."""
         archive.write(Path(path), FORMAT, VERSION, {"kind": self.kind, "policy": self.to_state()})
 
     def evaluate(self, world: Any, episodes: int = 200, seed: int = 0, *, max_steps: int = 10_000) -> Trial:
@@ -179,7 +179,7 @@ class FrozenPolicy(ABC):
         seed
             Determines all random numbers. Episode k starts with the same environment seed for every policy.
         max_steps
-            The largest number of steps of an episode; an episode that reaches it counts as a failure.
+            The limit on the steps of an episode. An episode that does not reach the goal within the limit is a failure.
 
         Examples
         --------
@@ -201,7 +201,7 @@ class FrozenPolicy(ABC):
         return Trial(costs, steps, reached, attempts, max_steps)
 
     def episode(self, world: World[Any, Any], plan: Any, seed: int, max_steps: int) -> tuple[float, int, bool, int]:
-        """Return the cost and the steps of one episode, whether it reached the goal, and the number of attempts."""
+        """Return the cost of one episode, its steps, whether the goal was reached, and the number of attempts."""
         stage = world.stage(seed, limited=True)
         cost, steps, attempts, reached, ended, starts = 0.0, 0, 0, False, 0, True
         while not ended and steps < max_steps:
@@ -226,12 +226,13 @@ class LearntPolicy(FrozenPolicy):
     table
         Actions ``[S]``, or probabilities ``[S, A]``.
     visited
-        ``[S]``: whether the agent has acted in the state or knows it from its prior. If not, the table gives up or
-        plays a random action there.
+        ``[S]``: whether the agent has acted in each state or knows the state from its prior. In other states, the table
+        gives up or plays a random action.
     actions, give_up
-        A, the number of actions, and the number of the action that gives up, or None.
+        The number of actions, A, and the number of the action that gives up (None if no action gives up).
     encoding
-        The translation between observations and states and between actions; None if both are numbers already.
+        Translates observations to states, and actions of the table to actions of the environment. None if observations
+        and actions are already numbers.
     seed
         The seed of the random actions of `act`.
     """
@@ -251,7 +252,7 @@ class LearntPolicy(FrozenPolicy):
 
     @classmethod
     def of(cls, agent: Agent, table: NDArray[Any]) -> LearntPolicy:
-        """Return a policy that plays `table`, but gives up or acts at random in states where the agent never acted."""
+        """Return a policy that plays `table`, except that it gives up or acts at random where the agent never acted."""
         task, encoding, visits = agent.task, copy.deepcopy(agent.task.encoding), agent.pair_visits()
         give_up = encoding.actions if encoding is not None and encoding.give_up else task.give_up
         model = agent.mean_model()
@@ -286,15 +287,15 @@ class LearntPolicy(FrozenPolicy):
         return state is not None and bool(self.visited[state])
 
     def find(self, observation: Any) -> int | None:
-        """Return the state of an observation, or None for an unknown one; raises StateError for an invalid one."""
+        """Return the state of `observation`, or None if it is unknown; raise StateError if it is invalid."""
         if self.encoding is not None:
             return self.encoding.find(observation)
         if not (isinstance(observation, int | np.integer) and 0 <= observation < len(self.visited)):
-            raise StateError(f"observation {observation!r:.80} is not a state; states are 0..{len(self.visited) - 1}")
+            raise StateError(f"observation {observation!r:.80} is not a state; pass a state 0..{len(self.visited) - 1}")
         return int(observation)
 
     def plan(self, world: World[Any, Any]) -> Plan:
-        """Return the table as a plan without stop conditions; `world` then numbers observations as the policy does."""
+        """Return the table as a plan for `world`, and pass the policy's numbering of observations to `world`."""
         task = world.task(1)
         if not isinstance(task, Task) or task.costs.shape != (len(self.visited), self.actions):
             raise SettingError(
@@ -314,7 +315,7 @@ class LearntPolicy(FrozenPolicy):
         table, visited, give_up = state["table"], state["visited"], state["give_up"]
         A = check("actions", state["actions"], between(1, MOST_ACTIONS))
         if visited.dtype != np.bool_ or visited.ndim != 1 or (table.ndim == 1 and not np.isin(table, range(A)).all()):
-            raise ValueError("visited must hold a truth value and table must hold an action for each state")
+            raise ValueError("visited needs a truth value for each state, and table needs an action for each state")
         if give_up is not None and (type(give_up) is not int or give_up != A - 1):
             raise ValueError(f"give_up must be the last action, {A - 1}, or nothing")
         encoding = None if state["encoding"] is None else Encoding.from_state(state["encoding"], key)
@@ -332,14 +333,14 @@ class LearntPolicy(FrozenPolicy):
 
 
 def load_policy(path: str | Path, key: Callable[[Any], Any] | None = None) -> FrozenPolicy:
-    """Return the policy in a file that `FrozenPolicy.save` wrote; its environment and Gymnasium are not needed.
+    """Return the policy from a file of `FrozenPolicy.save`, without needing the environment or Gymnasium.
 
     Parameters
     ----------
     path
         The file.
     key
-        The function that was passed as ``gw.Environment(..., key=function)``, if any, because a file cannot hold it.
+        The function that was passed as ``gw.Environment(..., key=function)``, if any. The file does not contain it.
 
     Raises
     ------

@@ -1,12 +1,12 @@
 """Reject runs that might never end, before their first step.
 
-An episode ends at the goal. From a dead end, no policy reaches the goal almost surely, so an agent there may pay
-forever. In a loop of zero costs, an agent may stay forever because nothing makes it leave. `learn` raises
-EndlessRunError if a dead end or such a loop can be reached from the start, unless
+An episode ends at the goal. From a dead end, no policy reaches the goal almost surely, so an agent may pay costs
+forever. A loop of zero costs may hold an agent forever, because staying costs nothing. `learn` raises EndlessRunError
+if a dead end or a zero-cost loop can be reached from the start, except in three cases:
 
-* the agent may give up (``give_up_cost``, see `goalward.ssp.model`), so that there are no dead ends;
-* the run has a limit (``max_steps``); it is then marked as truncated, and ends earlier in a state without actions;
-* there are only loops, and the agent leaves zero-cost loops almost surely (`Learner.leaves_free_loops`).
+* The agent may give up (``give_up_cost``, see `goalward.ssp.model`), so there are no dead ends.
+* The run has a limit (``max_steps``). It is marked as truncated, and a state without actions ends the run at once.
+* There are no dead ends, and the agent leaves zero-cost loops almost surely (`Learner.leaves_free_loops`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LIMIT = "end the run after some steps: max_steps=100_000, or --max-steps 100000"
 
 
 def check_end(ssp: SSP, agent: Learner, limited: bool) -> None:
-    """Raise EndlessRunError if a run might never end, UnreachableGoalError if the start is a dead end."""
+    """Raise EndlessRunError if a run might never end, and UnreachableGoalError if the start is a dead end."""
     distance, _, _ = sure_states(ssp, ssp.available)
     dead = distance < 0
     if dead[ssp.initial_state]:

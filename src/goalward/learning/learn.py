@@ -1,9 +1,9 @@
 """`learn` lets an agent learn in a world and returns a `Run`.
 
-A run is a pure function of the agent, the world, the number of episodes and the seed. `learn` checks them and prepares
-a copy of the agent. Then it repeats four steps: the agent plans, the stage follows the plan, the ledger records the
+A run is a pure function of the agent, the world, the number of episodes and the seed. `learn` checks these arguments
+and copies the agent. Then it repeats four steps: the agent plans, the stage follows the plan, the ledger records the
 steps, and the agent learns from them. The run ends when all episodes have ended, after `max_steps` steps, when `watch`
-returns False, or in a state without actions; `Run.ended` says why. Episodes that did not end at the goal are marked.
+returns False, or in a state without actions. `Run.ended` gives the reason.
 """
 
 from __future__ import annotations
@@ -91,49 +91,50 @@ def learn(
 ) -> Run:
     """Let an agent learn in a world, and return the run.
 
-    After Ctrl-C, `learn` returns the run so far; a second Ctrl-C raises KeyboardInterrupt at once. An exception in the
-    environment or the agent is raised unchanged, and its attribute `run` holds the run so far.
+    After Ctrl-C, `learn` returns the run so far. A second Ctrl-C raises KeyboardInterrupt at once. If the environment
+    or the agent raises an exception, `learn` raises the same exception with the run so far in its attribute `run`.
 
     Parameters
     ----------
     agent
-        The agent. It is not changed: a copy learns, and ``run.agent`` is this copy.
+        The agent. `learn` does not change this object: a copy learns, and ``run.agent`` is the copy.
     world
-        A model, a Gymnasium environment with finitely many actions and observations, or a task with continuous states,
-        which needs an agent for continuous states. `goalward.Environment` wraps an environment with options: which
-        steps reach the goal, what they cost, and whether the agent may give up. Regret is known in models and in
-        environments that contain a model.
+        A model, a Gymnasium environment with finitely many actions and observations, or a task with continuous states
+        (for agents with continuous states). `goalward.Environment` wraps an environment and sets which steps reach the
+        goal, the costs of steps, and whether the agent may give up. Regret is known only in models and in environments
+        that contain a model.
     episodes
         The number of episodes, K.
     seed
-        Determines all random numbers. With the same seed, all agents use the same random number for step t of a world.
+        Determines all random numbers. With the same seed, the world uses the same random number at step t of every
+        agent.
     max_steps
         End the run after this many steps, even in the middle of an episode.
     resume
-        Continue with what the agent learnt in an earlier run instead of starting from scratch.
+        Continue from what the agent learnt in an earlier run, instead of learning from scratch.
     keep_plans, keep_steps
-        Keep the plans with their models, and all steps, in the Run.
+        Store the plans and their models (`keep_plans`) or all steps (`keep_steps`) in the Run.
     keep_replay
-        Keep the data that `goalward.watch` shows in the Run; with continuous states, these are the plans and the steps.
-        You can also pass your own `Recorder`, which is called with every plan, its steps and its end.
+        Store in the Run what `goalward.watch` needs (with continuous states, the plans and the steps). If you pass a
+        `Recorder` of your own, `learn` calls its methods for every plan, for its steps and at its end.
     watch
-        A function that is called regularly with the numbers of finished episodes and steps. If it returns False, the
-        run ends.
+        A function that is called regularly with two arguments, the numbers of finished episodes and steps. If the
+        function returns False, the run ends.
     checkpoint, every
-        A file in which the run is saved every `every` seconds, and when it ends or is interrupted. `learn` with the
-        same arguments resumes the run: see `goalward.learning.checkpoint`.
+        The run is saved to the file `checkpoint` every `every` seconds and when the run ends or is interrupted. If the
+        file exists, `learn` with the same arguments resumes the run: see `goalward.learning.checkpoint`.
 
     Returns
     -------
     Run
-        The costs, steps and regret of each episode, the epochs, and the agent after learning.
+        The run, with the costs, steps and regret of each episode, the epochs, and the agent after learning.
 
     Raises
     ------
     EndlessRunError
-        If the run might never end, because a dead end or a zero-cost loop can be reached from the start;
-        `goalward.learning.endless_runs` says what to do. Also if an environment ends an episode away from the goal,
-        unless the agent may give up or `max_steps` limits the run.
+        If the run might never end, because a dead end or a zero-cost loop can be reached from the start (see
+        `goalward.learning.endless_runs`). Also if an environment ends an episode before the goal, unless the agent may
+        give up or `max_steps` limits the run.
     UnreachableGoalError
         If no policy reaches the goal almost surely from the start.
 
@@ -171,12 +172,12 @@ def run_agent(
     seed: int = 0,
     **options: Unpack[Options],
 ) -> Run:
-    """Return the same run as `learn`, but without a progress display and without handling signals and exceptions."""
+    """Return the same run as `learn`, but show no progress and handle neither signals nor exceptions."""
     return Loop(agent, world, episodes, seed, **options).run()
 
 
 class Loop:
-    """A run in progress, starting from scratch or from its checkpoint; see `learn` for the arguments."""
+    """A run in progress, which starts from scratch or from its checkpoint; see `learn` for the arguments."""
 
     def __init__(
         self,
@@ -251,7 +252,7 @@ class Loop:
         )
 
     def epoch(self) -> int:
-        """Follow the current plan or a new one until it ends, learn from its steps, and return why it ended."""
+        """Follow the current plan (or make a new plan) until it ends; return the `Ended` flags of this epoch."""
         agent, stage, ledger, observer, file = self.agent, self.stage, self.ledger, self.observer, self.checkpoint
         if self.plan is None and not self.plan_ended:
             self.plan = self.make_plan()
@@ -305,7 +306,7 @@ class Loop:
             self.agent.restart()
 
     def ended_outside(self) -> int:
-        """Return the flags of reasons outside the plan that end the run: all episodes done, a limit, or a stop."""
+        """Return the flags that end the run: all episodes are done, `max_steps` is reached, or a stop was requested."""
         ledger = self.ledger
         self.progress.advance(ledger.episodes_over, ledger.total_steps)
         over = 0
@@ -320,7 +321,7 @@ class Loop:
         return over
 
     def interrupted(self, error: BaseException) -> Run:
-        """Return the run up to an exception, and save it if there is a checkpoint."""
+        """Return the run up to the exception `error`, and save the run if there is a checkpoint."""
         file = self.checkpoint
         # In a model, the agent may be in the middle of a step unless it was planning; then the last checkpoint stays.
         if file is not None and (self.stage.position() is None or file.before_plan is not None):
@@ -335,12 +336,12 @@ class Loop:
 
 
 def join(pieces: list[Steps]) -> Steps:
-    """Return a copy of the pieces of a trajectory, concatenated."""
+    """Concatenate the pieces of a trajectory and return the copy."""
     return Steps._make(np.concatenate(columns) for columns in zip(*pieces, strict=True))
 
 
 def as_world(world: Any, continuous: bool = False) -> World[Any, Any]:
-    """Return `world`, wrapped if it is a model or an environment, for an agent with or without `continuous` states."""
+    """Return `world` as a `World`; an environment is wrapped for agents with or without `continuous` states."""
     if isinstance(world, World):
         return world
     if isinstance(world, SSP):
@@ -352,19 +353,19 @@ def as_world(world: Any, continuous: bool = False) -> World[Any, Any]:
 
 
 def check_arguments(agent: object, world: object) -> None:
-    """Raise SettingError if agent and world are swapped, or given by name."""
+    """Raise SettingError if `agent` and `world` are swapped, or if one of them is only a name."""
     if isinstance(world, Learner):
         raise SettingError("agent and world are swapped; write learn(agent, world, episodes)")
     if isinstance(world, str):
-        raise SettingError(f"world is the name {world!r:.80}; load it first: gw.worlds.load_world({world!r:.80})")
+        raise SettingError(f"world is the name {world!r:.80}; load it with gw.worlds.load_world({world!r:.80})")
     if not isinstance(agent, Learner):
         raise SettingError(
-            f"agent is {agent!r}; it must be an Agent or an OnlineAgent: see gw.agents, or gw.agents.make(name)"
+            f"agent is {agent!r}; pass an Agent or an OnlineAgent: see gw.agents, or gw.agents.make(name)"
         )
 
 
 def prepare(agent: Learner[TaskT, PlanT], task: TaskT, rng: np.random.Generator, resume: bool) -> Learner[TaskT, PlanT]:
-    """Return a copy of an agent that is ready to learn, from scratch or with `resume`."""
+    """Return a copy of `agent` that is ready to learn `task`; with `resume`, the copy keeps what `agent` has learnt."""
     before: Any = getattr(agent, "task", None)
     if resume and not before.is_like(task):
         raise SettingError(

@@ -1,4 +1,4 @@
-"""The ledger of a run: it records each episode and each epoch during learning."""
+"""The ledger of a run, which records each episode and each epoch during learning."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNKNOWN.flags.writeable = False
 
 
 class Ledger:
-    """Records the cost, steps and gaps of each episode, and each epoch, in order.
+    """The record of a run: the cost, the number of steps and the gaps of each episode, and the epochs.
 
     `gaps` are the optimality gaps ``[S, A]``, or None if the true model is not known.
     """
@@ -40,7 +40,7 @@ class Ledger:
         return int(self.episode[0])
 
     def add(self, chunk: Chunk) -> None:
-        """Add the steps of a chunk, and the epochs of an online agent that ended in it."""
+        """Add the steps of `chunk`, and the epochs of an online agent that ended in `chunk`."""
         steps, over = chunk.steps, self.episodes_over
         states, actions, gap_table = steps.states, steps.actions, self.gap_table
         if gap_table is None:
@@ -55,7 +55,7 @@ class Ledger:
         self.total_steps += len(steps.actions)
 
     def close_inner_epochs(self, ends: Int64s, ended: Int64s, reached: Bools, episodes_over: int) -> None:
-        """Record epochs of an online agent that ended inside the new chunk; `ends` counts steps from `total_steps`."""
+        """Record the epochs of an online agent that ended after `ends` steps of a chunk, with the flags `ended`."""
         goals = np.cumsum(reached)
         end_steps, episodes = self.total_steps + ends, episodes_over + goals[ends - 1]
         starts, start_episodes = np.append(self.start_step, end_steps), np.append(self.start_episode, episodes)
@@ -76,12 +76,12 @@ class Ledger:
 
     @property
     def has_open_episode(self) -> bool:
-        """Whether the last episode has steps and has not ended."""
+        """Whether an episode is in progress and has at least one step."""
         over = self.episodes_over
         return over < len(self.steps) and bool(self.steps[over] > 0)
 
     def close_epoch(self, ended: int) -> None:
-        """Record that an epoch ends now; if an online agent's epoch just ended, add the flags to that epoch."""
+        """Record that an epoch ends now; if an online agent has just ended its epoch, add the flags to that epoch."""
         if self.last_inner_end == self.total_steps:
             self.epoch_columns[-1][-1] |= ended
             return
@@ -94,7 +94,7 @@ class Ledger:
         return Epochs(*(np.array(column, dtype=np.int64) for column in self.epoch_columns))
 
     def break_off(self, ended: int) -> None:
-        """Close the epoch in progress, if it has steps."""
+        """Close the epoch in progress if it has any steps."""
         if self.total_steps > self.start_step:
             self.close_epoch(ended)
 
@@ -112,10 +112,10 @@ class Ledger:
         for column, entries in zip(self.epoch_columns, state["epochs"], strict=True):
             column.frombytes(np.asarray(entries, dtype=np.int64).tobytes())
         if not 0 <= self.episodes_over <= len(self.costs) or self.total_steps != self.steps.sum():
-            raise ValueError("its numbers of episodes and steps do not match")
+            raise ValueError("the numbers of episodes and steps do not match")
 
     def episode_columns(self) -> tuple[Floats, Int64s, Floats, Bools]:
-        """Return costs, steps, gaps and whether the goal was reached, for each episode with at least one step."""
+        """Return the columns `costs`, `steps`, `gaps` and `reached` of all episodes with at least one step."""
         count = self.episodes_over + self.has_open_episode
         return self.costs[:count], self.steps[:count], self.gaps[:count], self.reached[:count]
 
@@ -125,7 +125,7 @@ def add_steps(
     states: Int64s, actions: Int64s, paid: Floats, at_goal: Bools, gap_table: Floats,
     episode: Int64s, costs: Floats, gaps: Floats, steps: Int64s, reached: Bools,
 ) -> None:  # fmt: skip
-    """Add steps to their episodes one by one, so the sums do not depend on how steps are grouped."""
+    """Add steps to their episodes one by one, so that the sums do not depend on the sizes of chunks."""
     k = episode[0]
     for i in range(len(states)):
         costs[k] += paid[i]

@@ -1,22 +1,22 @@
-"""Regret: the cost of a run in excess of the optimal policy, measured in two ways.
+"""Regret: the cost of a run minus the cost of the optimal policy, measured in two ways.
 
 Realised regret after k episodes
-    The sum of all costs paid, minus k V*(s_init). This is the definition in the PSRL-SSP paper. It includes the random
-    variation of the transitions.
+    The sum of all costs paid, minus k V*(s_init). This is the definition in the PSRL-SSP paper. The realised regret
+    includes the random variation of the transitions.
 
 Gap regret after k episodes
-    The sum of Q*(s, a) - V*(s) over all pairs played, where Q*(s, a) = c(s, a) + sum of p(s' | s, a) V*(s'). Over one
-    episode the costs are V*(s_init) + sum of gaps + sum of (V*(s') - E V*(s')), and the last sum is a martingale. So
-    both have the same expectation, but the gap regret excludes the random variation of the transitions.
+    The sum of the gaps Q*(s, a) - V*(s) of all pairs played, where Q*(s, a) = c(s, a) + sum of p(s' | s, a) V*(s'). The
+    costs of one episode are V*(s_init) + sum of gaps + sum of (V*(s') - E V*(s')), and the last sum is a martingale.
+    Both regrets therefore have the same expectation, but the gap regret excludes this random variation.
 
-V* is computed in the true model with the true costs, to a relative tolerance of 1e-10, or up to 1e-6 if double
-precision allows no better.
+V* is computed in the true model with the true costs, to a relative tolerance of 1e-10. If double precision does not
+allow this, up to 1e-6 is accepted.
 
 Rounding
     The planner proves V* to a relative width w (`Solution.width`, rounding included), so the error of a computed gap is
-    at most w (Q*(s, a) + V*(s)). A gap within this error counts as zero; otherwise the errors of the optimal actions
-    would add up over the episodes and look like regret. Gaps above 1e-10 of Q* + V* always count: w is larger than that
-    only in worlds with very different costs, in which small gaps are real.
+    at most w (Q*(s, a) + V*(s)). A gap within this error counts as zero, because the errors of optimal actions would
+    add up over the episodes and look like regret. If w exceeds 1e-10, costs differ very much and small gaps are real,
+    so gaps above 1e-10 (Q* + V*) still count.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ TOLERANCE, WORST_TOLERANCE = 1e-10, 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """The optimal value V*(s_init) and the ``gaps[s, a]`` = Q*(s, a) - V*(s), from which regret is computed."""
+    """The optimal `value` V*(s_init) and the ``gaps[s, a]`` = Q*(s, a) - V*(s), which define regret."""
 
     value: float
     gaps: Floats
 
 
 def optimum(ssp: SSP) -> Optimum:
-    """Solve the true model; raises UnreachableGoalError or PrecisionError if regret cannot be measured."""
+    """Solve the true model `ssp`; raise UnreachableGoalError or PrecisionError if regret cannot be measured."""
     try:
         solution = solve(ssp, tolerance=TOLERANCE)
     except PrecisionError as error:

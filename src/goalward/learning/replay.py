@@ -1,18 +1,18 @@
-"""Replays: the epochs of a run, recorded so that they can be watched afterwards.
+"""Replays: recordings of the epochs of a run, to be watched after the run.
 
-A `Recorder` observes a run without changing it. A frame records one epoch: its plan, why it ended, and the transitions
-seen from its start to the start of the next frame. The counts at the start of a frame are the sums over all frames
-before it.
+A `Recorder` observes a run without changing the run. A frame records one epoch: the plan, the reason why the epoch
+ended, and the transitions seen before the start of the next frame. The sums over all frames before a frame give the
+visit counts at its start.
 
-Some agents have no plans in epochs, because they choose an action at every step or follow one plan for the whole run.
-Their frames are snapshots, taken after 1, 2, 3, ... steps, and later whenever the number of steps has grown by 5 %.
+Some agents do not plan in epochs: they choose an action at every step, or follow one plan for the whole run. Frames of
+these agents are snapshots, taken after 1, 2, 3, ... steps, and later whenever the number of steps has grown by 5 %.
 
-A frame also lists its first steps, up to `MOST_STEPS_OF_FRAME`, so that a page can animate the agent.
+A frame also lists its first steps (at most `MOST_STEPS_OF_FRAME`), so that a page can animate the agent.
 
 Thinning
-    At most `MOST_FRAMES` epochs are kept, and fewer if there are many states or transitions. When there are more, every
-    second frame is dropped, except the first quarter and the epoch of the first goal. The transitions of a dropped
-    frame are added to the frame before it, so the counts of every frame are exact.
+    A replay keeps at most `MOST_FRAMES` frames, and fewer with many states or transitions. When this limit is exceeded,
+    every second frame is dropped, except the first quarter and the epoch of the first goal. The transitions of a
+    dropped frame are added to the previous frame, so the counts of every frame are exact.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from goalward.ssp.model import SSP
 
 MOST_FRAMES = 600
 MOST_NUMBERS = 150_000
-"""The largest total size of the values of all frames; with more than 250 states, there are fewer frames."""
+"""The maximum total size of the values of all frames, which permits fewer frames with more than 250 states."""
 MOST_SEEN = 250_000
 """The largest total size of the seen transitions of all frames."""
 FEWEST_FRAMES = 24
@@ -50,22 +50,22 @@ class Frame:
     Attributes
     ----------
     epoch, start_step, start_episode
-        The number of the epoch, counted from 0, and the steps and finished episodes before it.
+        The number of the epoch, counted from 0, and the numbers of steps and of finished episodes before this epoch.
     played
         ``[S, A]``: whether the plan plays the action.
     shares
-        The probabilities of the actions; None if all played actions of a state are equally likely.
+        ``[S, A]``: the probabilities of the actions; None if all played actions of a state are equally likely.
     values, model
-        The expected cost from each state and the model of the plan, if the agent has them. The model is None if costs
-        are unknown.
+        The expected cost from each state, and the model, from which the plan was made. None if the agent has none. The
+        model is also None if costs are unknown.
     steps, goals, ended
-        The number of steps of the epoch, how often it reached the goal, and the `Ended` flags of why it ended.
+        The number of steps of the epoch, the number of arrivals at the goal, and the `Ended` flags.
     pair
         The row ``s * A + a`` whose visits ended the epoch; -1 if the epoch ended for another reason.
     seen, times
-        The transitions ``(s * A + a) * (S + 1) + s'`` seen before the next frame, and how often each was seen.
+        The transitions seen before the next frame, encoded as ``(s * A + a) * (S + 1) + s'``, and their counts.
     path
-        The first steps, each encoded as a transition.
+        The transitions of the first steps in order, with the same encoding.
     """
 
     epoch: int
@@ -84,7 +84,7 @@ class Frame:
     path: Int64s = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     def count(self, seen: Int64s, times: Int64s) -> None:
-        """Add the transitions `seen`, each with its number of `times`."""
+        """Add the transitions `seen` with their counts `times`."""
         self.seen, indices = np.unique(np.concatenate([self.seen, seen]), return_inverse=True)
         self.times = np.bincount(indices, weights=np.concatenate([self.times, times])).astype(np.int64)
 
@@ -96,20 +96,20 @@ class Replay:
     Attributes
     ----------
     agent, task
-        The agent that learnt, and what it knew about the world.
+        The agent after learning, and its task.
     frames
-        The frames that were kept, in order; the last frame has no steps and shows the end of the run.
+        The kept frames in order. The last frame has no steps and shows the end of the run.
     epochs
         The number of epochs of the run.
     has_plans
-        Whether the frames are the epochs of an agent that plans; otherwise they are snapshots.
+        Whether the agent plans in epochs. If True, frames are epochs; if False, frames are snapshots.
     costs, gaps, ends
-        The total cost, the sum of the optimality gaps, and the number of steps, up to each arrival at the goal.
+        At each arrival at the goal: the total cost, the sum of the optimality gaps, and the number of steps so far.
     optimal_value
         V*(s_init); NaN if the true model is not known.
     belief
-        The Dirichlet belief of the agent, if it started from its prior and costs are known: then the counts determine
-        the posterior. Otherwise None.
+        The Dirichlet belief of the agent if the visit counts determine its posterior, because learning started from the
+        prior and costs are known. Otherwise None.
     """
 
     agent: Learner
@@ -130,9 +130,9 @@ class Replay:
 
 
 class Recorder:
-    """Records a run during learning; `replay` returns the replay at any time.
+    """Recorder of a run during learning; `replay` returns the replay so far at any time.
 
-    `learn` first calls `begin`. For each plan it calls `plan`, then `room` and `enter` in turn, and then `close`.
+    `learn` first calls `begin`. For each plan, `learn` calls `plan`, then `room` and `enter` in turn, and then `close`.
     """
 
     def __init__(self) -> None:
@@ -140,7 +140,7 @@ class Recorder:
         self.stride = 1
 
     def begin(self, agent: Learner, task: Task, gaps: Floats | None, optimal_value: float) -> None:
-        """Begin a run; `gaps` is None and `optimal_value` NaN if the true model is not known."""
+        """Begin a run of `agent`; if the true model is not known, `gaps` is None and `optimal_value` is NaN."""
         self.agent, self.task, self.optimal_value = agent, task, optimal_value
         self.online = agent if isinstance(agent, OnlineAgent) else None
         self.gap_table = np.full(task.costs.shape, np.nan) if gaps is None else gaps
@@ -156,18 +156,18 @@ class Recorder:
         self.belief = belief if countable else None
 
     def plan(self, plan: Plan, state: int) -> None:
-        """Begin an epoch."""
+        """Begin an epoch with a new plan."""
         if self.online is None:  # online agents end their epochs themselves
             self.start(look_at_plan(self.agent, plan))
             # A plan without stop conditions lasts until the end of the run.
             self.steady = None if plan.stop_when_truncated or any(limit is not None for limit in plan[1:5]) else plan
 
     def start(self, look: Look) -> None:
-        """Open a frame."""
+        """Open a frame with the given attributes."""
         self.open = Frame(self.epoch, self.total_steps, self.episodes, *look)
 
     def room(self) -> int:
-        """Return the largest size of the next chunk of steps; take a snapshot of an agent without plans."""
+        """Return the maximum size of the next chunk of steps; if the agent has no plans, take a snapshot."""
         if self.online is None and self.steady is None:
             return NEVER
         if self.online is not None and self.online.current_plan() is not None:
@@ -181,7 +181,7 @@ class Recorder:
         return max(1, int(self.total_steps * GROWTH))
 
     def enter(self, chunk: Chunk, state: int) -> None:
-        """Record the steps of a chunk, whose arrays are reused later; `state` is the state after it."""
+        """Record the steps of `chunk`, which ended in `state`; later chunks reuse its arrays."""
         steps = chunk.steps
         if not len(steps.states):
             return
@@ -209,7 +209,7 @@ class Recorder:
             self.close(int(flags), state)
 
     def close(self, ended: int, state: int) -> None:
-        """End the epoch in `state`; `ended` is a sum of `Ended` flags."""
+        """Record that the epoch ended in `state`; `ended` is a sum of `Ended` flags."""
         if self.open is None:  # the epoch of an online agent ended with the last step
             return
         pair = -1
@@ -221,7 +221,7 @@ class Recorder:
         self.finish(ended, pair)
 
     def finish(self, ended: int, pair: int) -> None:
-        """Close the open frame."""
+        """Close the open frame; `ended` and `pair` are its attributes."""
         frame = self.open
         assert frame is not None
         frame.ended, frame.pair = ended, pair
@@ -241,14 +241,14 @@ class Recorder:
                 self.keep(other)
 
     def keep(self, frame: Frame) -> None:
-        """Keep a frame or, by the thinning rule, merge it into the frame before it; the first frame is always kept."""
+        """Keep `frame`, or merge it into the previous frame if the thinning rule drops it. The first frame is kept."""
         if frame.epoch == self.first_goal or frame.epoch < self.limit // 4 or frame.epoch % self.stride == 0:
             self.frames.append(frame)
         else:
             self.frames[-1].count(frame.seen, frame.times)
 
     def replay(self) -> Replay:
-        """Return the replay so far; its last frame has the counts of all steps."""
+        """Return the replay so far; its last frame shows the current moment."""
         frames = list(self.frames)
         # In the middle of a run, the replay shows the open epoch up to now.
         last = self.open or (frames[-1] if frames else None)
@@ -266,7 +266,7 @@ class Recorder:
 
 
 def look_at_plan(agent: Learner, plan: Plan) -> Look:
-    """Return the played actions of a plan, the probabilities if they are unequal, the values and the model."""
+    """Return the attributes `played`, `shares`, `values` and `model` of a frame for a plan of `agent`."""
     assert not isinstance(plan.policy, Policy)
     policy = np.asarray(plan.policy)
     shares = None
@@ -283,7 +283,7 @@ def look_at_plan(agent: Learner, plan: Plan) -> Look:
 
 
 def look_at_agent(agent: OnlineAgent) -> Look:
-    """Return the actions that an agent without plans would play now, and its values."""
+    """Return the same attributes for an agent without plans: the actions that it would play now, and its values."""
     agent = copy.deepcopy(agent)  # in case `act` changes the agent
     S, A = agent.task.costs.shape
     chances = (np.arange(A) + 0.5) / A

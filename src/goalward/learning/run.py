@@ -1,6 +1,6 @@
-"""`Run`, the result of `learn`: costs, steps and regret of every episode, and the epochs.
+"""The class `Run`, the result of `learn`, which has the costs, steps and regret of every episode, and the epochs.
 
-`goalward.studies.run_file` stores the episodes of a run; single steps and epochs are not stored.
+`goalward.studies.run_file` stores the episodes of a run, but neither single steps nor epochs.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ TRUNCATIONS = {
 
 @dataclass(frozen=True, eq=False)
 class Epochs:
-    """The epochs of a run in order, as columns.
+    """The epochs of a run in order; each attribute has one entry for each epoch.
 
     Attributes
     ----------
     start_step, start_episode
-        The numbers of steps and of finished episodes before the epoch.
+        The number of steps and the number of finished episodes before the epoch.
     steps, goals
-        The number of steps of the epoch, and how often it reached the goal.
+        The number of steps of the epoch, and the number of arrivals at the goal.
     ended
-        Why the epoch ended: a sum of `Ended` flags.
+        A sum of `Ended` flags: the reasons why the epoch ended.
     """
 
     start_step: Int64s
@@ -52,7 +52,7 @@ class Epochs:
         return len(self.steps)
 
     def ended_by(self, condition: Ended) -> Bools:
-        """Return, for each epoch, whether `condition` ended it, alone or together with other conditions."""
+        """Return, for each epoch, whether `condition` is among the reasons why the epoch ended."""
         return np.asarray((self.ended & int(condition)) != 0)
 
     def __repr__(self) -> str:
@@ -69,30 +69,30 @@ class Run:
     Attributes
     ----------
     agent
-        The agent at the end of the run; ``learn(run.agent, ..., resume=True)`` continues with it.
+        The agent at the end of the run. ``learn(run.agent, ..., resume=True)`` continues to learn with this agent.
     seed, episodes
         The seed and the number of episodes that were passed to `learn`.
     costs, steps
         The cost and the number of steps of each episode.
     gaps
-        The sum of optimality gaps along each episode; NaN if the true model is not known.
+        The sum of the optimality gaps of each episode; NaN if the true model is not known.
     reached
         Whether each episode ended at the goal. In a known model, only the last episode can be False.
     epochs
-        The epochs, each with its start, its length and why it ended.
+        The starts, the lengths and the ends of the epochs.
     optimal_value
         V*(s_init) of the true model; NaN if the model is not known.
     ended
-        Why the run ended: `EPISODES` if all episodes were finished.
+        The `Ended` flags of the run: `EPISODES` if all episodes were finished.
     plans
-        The plans with their models and values, with ``keep_plans=True``: `Plan`, or `ContinuousPlan` in a task with
-        continuous states.
+        The plans with their models and values: `Plan` objects, or `ContinuousPlan` objects in a task with continuous
+        states. None without ``keep_plans=True``.
     trajectory
-        All steps, with ``keep_steps=True``: `Steps`.
+        All steps as `Steps`; None without ``keep_steps=True``.
     world
-        The model in which the agent learnt from scratch; None if it is not known, or if the run was resumed.
+        The true model; None if it is not known, or if the run was resumed.
     replay
-        The data that `goalward.watch` shows, with ``keep_replay=True``.
+        The data for `goalward.watch`; None without ``keep_replay=True``.
     """
 
     agent: Learner
@@ -112,13 +112,13 @@ class Run:
 
     @cached_property
     def regret(self) -> Floats:
-        """The realised regret after each episode k: the costs so far minus k V*(s_init)."""
+        """The realised regret after each episode k, which is the sum of the costs so far minus k V*(s_init)."""
         self._require_model()
         return np.cumsum(self.costs) - self.optimal_value * np.arange(1, len(self.costs) + 1)
 
     @cached_property
     def gap_regret(self) -> Floats:
-        """The sum of optimality gaps up to each episode; same expectation as `regret`, but far less variance."""
+        """The sum of the optimality gaps up to each episode; it has the expectation of `regret`, but less variance."""
         self._require_model()
         return np.cumsum(self.gaps)
 
@@ -129,10 +129,10 @@ class Run:
         return LearntPolicy.of(self.agent, best) if isinstance(self.agent, Agent) else best
 
     def model(self) -> SSP:
-        """Return the agent's estimate of the model: the posterior mean on the transitions that were seen.
+        """Return the agent's estimate of the model, which is the posterior mean on the transitions that were seen.
 
-        Pairs that were never played are not available; `goalward.beliefs.base.seen_model` has the details. States and
-        actions have the names of the world. In an environment, states that never appeared are left out.
+        Actions that were never played in a state are not available there (see `goalward.beliefs.base.seen_model`).
+        States and actions have the names of the world. In an environment, states that never appeared are left out.
         """
         model = self.agent.mean_model()
         if model is None or not isinstance(self.agent, Agent):
@@ -159,7 +159,7 @@ class Run:
 
     @property
     def truncation(self) -> str:
-        """Why some episodes did not end at the goal, with advice; empty if all episodes ended at the goal."""
+        """The reasons why some episodes did not end at the goal, with advice; empty if all ended at the goal."""
         reasons = [text for flag, text in TRUNCATIONS.items() if flag & self.ended]
         # If the run itself was ended, the environment did not cut off the last episode.
         closed = self.reached[:-1] if reasons else self.reached
@@ -178,13 +178,13 @@ class Run:
 
     @cached_property
     def notes(self) -> dict[str, int | float | str]:
-        """The notes that the agent records about its run, such as its default prior or caveats."""
+        """The agent's notes about the run, such as its default prior or caveats."""
         return self.agent.notes()
 
     def _require_model(self) -> None:
         if not self.has_model:
             raise SettingError(
-                "regret needs the true model; learn in an SSP, or in an environment that contains one. In tasks with"
+                "regret needs the true model; learn in an SSP, or in an environment that contains an SSP. In tasks with"
                 " continuous states V* is not known, so use run.costs and run.steps"
             )
 
@@ -214,7 +214,7 @@ class Run:
 
 
 def seen_states(model: SSP, visits: Int64s | None, encoding: Encoding) -> SSP:
-    """Return a model on the visited states and their successors, renumbered, with the names in `encoding`."""
+    """Return `model` on the visited states and their successors only, with new numbers and the names in `encoding`."""
     rows = np.repeat(np.arange(model.states), np.diff(model.indptr[:: model.actions]))
     kept = np.append(model.available.any(axis=1) if visits is None else visits.any(axis=1), True)
     kept[model.initial_state] = True

@@ -1,7 +1,7 @@
-"""`warm_up` compiles kernels before they are needed, by short runs on toy worlds.
+"""`warm_up` compiles kernels before they are needed: it makes short runs in toy worlds.
 
-A kernel is compiled or loaded from the cache when it is first called. So a short run of an agent compiles the kernels
-that its longer runs use. Kernels that only hard models or large files need are compiled when they are first called.
+A kernel is compiled or loaded from the cache when it is first called, so a short run of an agent compiles the kernels
+for longer runs. Kernels that are used only for hard models or large files are not compiled by `warm_up`.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ COARSE = {"nodes": 11, "features": 4, "cells": 2}  # settings of agents for cont
 
 
 def warm_up(agents: Iterable[str] | None = None) -> None:
-    """Compile the kernels that these registered agents use with their default settings; by default, all agents.
+    """Compile the kernels that the named `agents` use with default settings; by default, all registered agents.
 
-    By default, the kernels for planning and for the built-in worlds are compiled too. Kernels in the cache are only
-    loaded, which takes a fraction of a second.
+    By default, `warm_up` also compiles the kernels for planning and for the built-in worlds. Kernels that are already
+    in the cache are only loaded, in a fraction of a second.
     """
     compile_always()
     if agents is None:
@@ -47,13 +47,13 @@ def warm_up(agents: Iterable[str] | None = None) -> None:
 
 @functools.cache
 def toy() -> SSP:
-    """Return a model of two states and two actions in which every policy reaches the goal."""
+    """Return a model with two states and two actions in which every policy reaches the goal."""
     rows = [[0.5, 0.25, 0.25], [0.0, 0.5, 0.5]]
     return SSP.from_dense([rows, rows], np.ones((2, 2)))
 
 
 def toy_run(kind: type[Learner], **settings: object) -> None:
-    """Run a tabular agent for a few episodes; also call `act` and `learn` of an online agent."""
+    """Run a tabular agent of the class `kind` for a few episodes; if it is online, also call `act` and `learn`."""
     agent = run_agent(kind.from_world(toy(), episodes=EPISODES, **settings), toy(), EPISODES, max_steps=100).agent
     if isinstance(agent, OnlineAgent):
         agent.act(0, lambda: 0.5)
@@ -61,14 +61,14 @@ def toy_run(kind: type[Learner], **settings: object) -> None:
 
 
 def continuous_run(kind: type[Learner], task: str = "navigation") -> None:
-    """Run an agent for continuous states for a few steps in a built-in task."""
+    """Run an agent of the class `kind` for a few steps in a built-in `task` with continuous states."""
     world = getattr(importlib.import_module("goalward.continuous.tasks"), task)()
     settings = {name: value for name, value in COARSE.items() if name in settings_of(kind)}
     run_agent(kind.from_settings(settings, world, 1), world, 1, max_steps=5)
 
 
 def toy_models() -> Iterator[SSP]:
-    """Yield models that need different kernels of the planner: small and large, cyclic and acyclic, zero-cost rows."""
+    """Yield models that use different kernels of the planner: small, large, cyclic, acyclic, and with zero costs."""
     yield SSP.from_dense(  # two states with a zero-cost cycle
         [[[0.5, 0.0, 0.5], [0.0, 1.0, 0.0]], [[0.5, 0.0, 0.5], [1.0, 0.0, 0.0]]], [[1.0, 0.0], [1.0, 0.0]]
     )
