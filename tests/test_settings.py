@@ -75,7 +75,7 @@ def test_what_is_printed_can_be_typed() -> None:
     [
         (["rows"], "expected NAME=VALUE, such as rows=5, got 'rows'"),
         (["=3"], "expected NAME=VALUE, such as rows=5, got '=3'"),
-        (["rows=3", "rows=4"], "rows is set twice; keep one of 3 and '4'"),
+        (["rows=3", "rows=4"], "rows is set twice, to 3 and '4'; keep one value"),
     ],
 )
 def test_pairs_that_cannot_be_read(pairs: list[str], message: str) -> None:

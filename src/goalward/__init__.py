@@ -1,7 +1,7 @@
-"""goalward: learn the cheapest way to a goal in an unknown world.
+"""goalward learns the cheapest way to a goal in an unknown world.
 
-Online learning in the stochastic shortest path (SSP) model. Names are imported on first use, so that ``import
-goalward`` and ``goalward --help`` start fast.
+The package implements online learning in stochastic shortest path (SSP) models. Public names are imported on first use,
+so that ``import goalward`` and ``goalward --help`` start fast.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The entry point of ``goalward`` and ``python -m goalward``."""
+"""The entry point of the commands ``goalward`` and ``python -m goalward``."""
 
 import gc
 import os
@@ -8,7 +8,7 @@ from goalward.signals import Interrupted, catch_signals, ignore_signals, receive
 
 
 def entry() -> None:
-    """Run the command line; after a signal, print one line and exit with the code that shells expect."""
+    """Run the command line interface; after a signal, print one line and exit with the code that shells expect."""
     catch_signals()
     gc.set_threshold(50_000)  # collecting garbage while modules are imported takes 10 % of a start
     try:
@@ -30,7 +30,7 @@ def entry() -> None:
 
 
 def leave(code: int) -> None:
-    """End the process without waiting for threads of a pool whose workers were killed."""
+    """End the process with the exit code `code`, without waiting for threads whose worker processes were killed."""
     pools = sys.modules.get("multiprocessing.util")
     if pools is not None:
         # Remove the semaphores of the pool; otherwise Python reports them as leaked after goalward's last line.

@@ -1,9 +1,9 @@
-"""Saving and loading nested dicts of plain data and arrays in one file, without pickle.
+"""Save and load nested dicts of plain data and arrays in one file, without pickle.
 
 A tree is a dict with strings as keys. Its values are arrays, strings, numbers, booleans, None, lists of plain data, or
-trees. The file is an ``.npz`` archive. Each array is stored under its path, such as ``belief.counts``. Everything else
-is in a JSON header, with the name and version of the format and a SHA-256 of the content. Reading raises FileError if
-the file is unreadable, has another format or version, or does not match its checksum. Nothing in a file is executed.
+trees. The file is an ``.npz`` archive. Each array is stored under its path, such as ``belief.counts``. All other values
+are stored in a JSON header, with the name and version of the format and a SHA-256 of the content. `read` raises
+FileError if a file is unreadable, has another format or version, or does not match its checksum. It executes nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LARGEST = 1 << 32
 
 
 def write(path: Path, format: str, version: int, tree: dict[str, Any]) -> None:
-    """Write a tree atomically: on failure, the previous file stays as it was."""
+    """Write `tree` to a file atomically; if writing fails, the previous file stays unchanged."""
     arrays: Arrays = {}
     values = without_arrays(tree, "", arrays)
     header = {"format": format, "version": version, "values": values, "checksum": checksum(values, arrays)}
@@ -42,7 +42,7 @@ def write(path: Path, format: str, version: int, tree: dict[str, Any]) -> None:
 
 
 def read(path: Path, format: str, version: int) -> dict[str, Any]:
-    """Read a tree of the given format and version."""
+    """Return the tree in a file; raise FileError unless the file has this `format` and `version`."""
     content = io.BytesIO(read_bytes(path))
     try:
         with np.load(content, allow_pickle=False) as archive:
@@ -54,7 +54,7 @@ def read(path: Path, format: str, version: int) -> dict[str, Any]:
             arrays = {name: archive[name] for name in archive.files if name != "header"}
         tree, expected = with_arrays(header["values"], arrays), checksum(header["values"], arrays)
         if not isinstance(tree, dict):
-            raise TypeError("its values are not a dict")
+            raise TypeError("the values are not a dict")
     except FileError:
         raise
     # Damaged archives raise a dozen types of exceptions, such as zlib.error and tokenize.TokenError.
@@ -66,7 +66,7 @@ def read(path: Path, format: str, version: int) -> dict[str, Any]:
 
 
 def check_header(path: Path, header: object, format: str, version: int) -> None:
-    """Raise FileError unless a file has the given format and version."""
+    """Raise FileError unless the `header` of a file has this `format` and `version`."""
     fields = header if isinstance(header, dict) else {}
     if fields.get("format") != format:
         what = f"has the format {fields['format']!r}" if "format" in fields else "names no format"
@@ -76,7 +76,7 @@ def check_header(path: Path, header: object, format: str, version: int) -> None:
 
 
 def damaged(path: Path, error: Exception) -> FileError:
-    """Return the error for a file that cannot be read, without NumPy's advice to unpickle it."""
+    """Return the error for an unreadable file, without NumPy's advice to unpickle the file."""
     why = "it is not an .npz archive" if "pickle" in str(error) else str(error)
     if "Object arrays" in str(error):
         why = "it holds Python objects, which are never loaded"
@@ -84,7 +84,7 @@ def damaged(path: Path, error: Exception) -> FileError:
 
 
 def without_arrays(value: Any, path: str, arrays: Arrays) -> Any:
-    """Move the arrays of a tree to `arrays`, under their paths; return the tree with references instead."""
+    """Move the arrays of a tree to `arrays`, under their paths; return the tree with a reference for each array."""
     if isinstance(value, dict):
         return {name: without_arrays(inner, f"{path}.{name}".lstrip("."), arrays) for name, inner in value.items()}
     if isinstance(value, np.ndarray):
@@ -94,7 +94,7 @@ def without_arrays(value: Any, path: str, arrays: Arrays) -> Any:
 
 
 def with_arrays(value: Any, arrays: Arrays) -> Any:
-    """Return a tree with its references replaced by their arrays."""
+    """Return a tree in which each reference is replaced by its array from `arrays`."""
     if not isinstance(value, dict):
         return value
     return (
@@ -103,7 +103,7 @@ def with_arrays(value: Any, arrays: Arrays) -> Any:
 
 
 def digest(tree: dict[str, Any]) -> str:
-    """Return the SHA-256 of a tree."""
+    """Return the SHA-256 of the tree `tree`."""
     arrays: Arrays = {}
     return checksum(without_arrays(tree, "", arrays), arrays)
 

@@ -1,6 +1,6 @@
 """The exceptions that goalward raises.
 
-A message says what was given, what is allowed and what to do next.
+A message names the wrong value, what is allowed, and what to do next.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ COMPARED = 5000
 
 
 class GoalwardError(Exception):
-    """The base class of goalward's errors: catch it to catch them all."""
+    """The base class of all errors that goalward raises."""
 
 
 class ModelError(GoalwardError, ValueError):
@@ -31,7 +31,7 @@ class ShapeError(ModelError):
 
 
 class ProbabilityError(ModelError):
-    """A probability is NaN, negative or above one, or a row does not sum to one."""
+    """A probability is NaN, negative or above one, or the probabilities of a row do not sum to one."""
 
 
 class CostError(ModelError):
@@ -47,7 +47,7 @@ class UnreachableGoalError(ModelError):
 
 
 class EndlessRunError(ModelError):
-    """A run might never end: a dead end can be reached from the start, or a loop costs nothing."""
+    """A run might never end, because a dead end or a loop of zero costs can be reached from the start."""
 
 
 class BeliefError(GoalwardError, ValueError):
@@ -59,7 +59,7 @@ class PolicyError(GoalwardError, ValueError):
 
 
 class PrecisionError(GoalwardError):
-    """The proved bounds are wider than the tolerance; ``solution`` holds the best ones."""
+    """The proved bounds are wider than the tolerance; ``error.solution`` has the best bounds."""
 
     def __init__(self, message: str, solution: Solution):
         super().__init__(message, solution)
@@ -70,7 +70,7 @@ class PrecisionError(GoalwardError):
 
 
 class ConvergenceError(GoalwardError):
-    """Optimistic planning did not converge."""
+    """The optimistic planning of an agent did not converge."""
 
 
 class FileError(GoalwardError):
@@ -82,7 +82,7 @@ class SettingError(GoalwardError, ValueError):
 
 
 class TheoryError(GoalwardError, ValueError):
-    """A statement of the theory cannot be applied or checked here; the message says why."""
+    """A theorem cannot be applied or checked in this case; the message gives the reason."""
 
 
 class UnknownNameError(GoalwardError, KeyError):

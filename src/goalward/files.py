@@ -1,8 +1,8 @@
-"""Safe reading and atomic writing of files; errors of the operating system become FileError.
+"""Read files safely and write files atomically; errors of the operating system become FileError.
 
 Only regular files are read: a device, a pipe or a folder raises FileError at once. A file is written under a temporary
-name in the same folder and then renamed, so no file is ever half-written. Content and name are flushed to the disk, so
-they survive a power cut. File modes follow the umask.
+name in the same folder and then renamed, so no file is ever half-written. The content and the name are flushed to the
+disk, so that a power cut cannot lose the file. File modes follow the umask.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ MOST_LEVELS = 32
 
 
 def reason(error: OSError) -> str:
-    """Return the operating system's message for an error."""
+    """Return the operating system's text for `error`."""
     return error.strerror or str(error)
 
 
 def check_regular(path: Path | str, status: os.stat_result | None = None) -> None:
-    """Raise FileError unless the path is a regular file: a pipe would block, and a device may be endless."""
+    """Raise FileError unless `path` is a regular file, because pipes block and devices may be endless."""
     try:
         mode = (status or os.stat(path)).st_mode
     except (OSError, ValueError) as error:  # ValueError: a null character in the name
@@ -40,7 +40,7 @@ def check_regular(path: Path | str, status: os.stat_result | None = None) -> Non
 
 
 def check_not_folder(path: Path) -> None:
-    """Raise FileError if the path to write to is a folder."""
+    """Raise FileError if `path`, which will be written, is a folder."""
     if os.path.isdir(path):  # Path.is_dir raises an error if the name is too long
         raise FileError(f"{path}: is a folder; name a file in it")
 
@@ -61,7 +61,7 @@ def read_bytes(path: Path | str, *, follow: bool = True) -> bytes:
 
 
 def read_text(path: Path, what: str, *, follow: bool = True) -> str:
-    """Return the text of a UTF-8 file; `what` says in the error message what the file should be."""
+    """Return the text of a UTF-8 file; `what` is the end of the error message, such as "it should be a CSV file"."""
     try:
         return read_bytes(path, follow=follow).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError:
@@ -69,12 +69,12 @@ def read_text(path: Path, what: str, *, follow: bool = True) -> str:
 
 
 def parse_json(path: Path, text: str | bytes) -> Any:
-    """Return the data in a JSON text; raise FileError if it is invalid or nested too deeply."""
+    """Return the data in a JSON text; raise FileError if the text is invalid or nested too deeply."""
     return parse(path, text, json.loads, "JSON")
 
 
 def parse_toml(path: Path, text: str) -> dict[str, Any]:
-    """Return the data in a TOML text; raise FileError if it is invalid or nested too deeply."""
+    """Return the data in a TOML text; raise FileError if the text is invalid or nested too deeply."""
     document: dict[str, Any] = parse(path, text, tomllib.loads, "TOML")
     return document
 
@@ -100,8 +100,8 @@ def parse(path: Path, text: Any, loads: Callable[[Any], Any], language: str) -> 
 def write_bytes(path: Path, content: bytes, *, sync_name: bool = True) -> None:
     """Write a file atomically: on failure, raise FileError and leave the previous file unchanged.
 
-    With ``sync_name=False``, a power cut may lose a new file but never leaves a partial one. Devices, such as
-    ``/dev/stdout``, are written to, not replaced.
+    With ``sync_name=False``, a power cut may lose a new file but never leaves a partial file. If `path` is a device,
+    such as ``/dev/stdout``, the content is written to the device.
     """
     check_not_folder(path)
     folder = os.path.dirname(path) or "."

@@ -1,8 +1,8 @@
-"""Formatting numbers for people, and escaping users' text for terminals, documents and figures.
+"""Format numbers for people, and escape users' text for terminals, documents and figures.
 
-Labels and names may contain anything. They are stored unchanged and escaped when they are written: `visible` for
-terminals and logs, `markdown_text`, `html_text` and `latex_text` for documents, `mathtext` for figures. Each output
-shows exactly the characters of the label.
+Labels may contain any characters. goalward stores labels unchanged and escapes them for output: with `visible` for
+terminals and logs, with `markdown_text`, `html_text` and `latex_text` for documents, and with `mathtext` for figures.
+Every output shows exactly the characters of the label.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LATEX = {
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate and its interval; `low` and `high` are NaN if runs are too few or not finite."""
+    """An estimate with an interval; `low` and `high` are NaN if there are too few runs or a value is not finite."""
 
     value: float
     low: float
@@ -37,10 +37,10 @@ class Interval:
 
 
 def number(value: float, digits: int = 3, *, zeros: bool = False, infinity: str = "inf") -> str:
-    """Write a number with this many significant digits.
+    """Return a number as text with `digits` significant digits.
 
-    Thousands are grouped. Numbers below a billion keep all digits before the decimal point. NaN becomes a dash. With
-    `zeros`, trailing zeros are kept, so that the numbers in a column look alike.
+    Thousands are separated by commas. Numbers below a billion keep all digits before the decimal point. NaN becomes a
+    dash. With `zeros`, trailing zeros are kept, so that the numbers in a column look alike.
 
     >>> number(0.01234), number(99.96), number(361241.24), number(2e12), number(math.nan)
     ('0.0123', '100', '361,241', '2e+12', '-')
@@ -57,12 +57,12 @@ def number(value: float, digits: int = 3, *, zeros: bool = False, infinity: str 
 
 
 def with_range(interval: Interval) -> str:
-    """Write an estimate and both ends of its interval, as in 0.512 [0.4, 0.6]."""
+    """Return an estimate with both ends of its interval as text, such as 0.512 [0.4, 0.6]."""
     return f"{number(interval.value)} [{number(interval.low)}, {number(interval.high)}]"
 
 
 def with_margin(interval: Interval) -> str:
-    """Write an estimate with its margin, as in 805 ± 44, or with both ends of an asymmetric interval."""
+    """Return an estimate with its margin as text, such as 805 ± 44; asymmetric intervals are shown with both ends."""
     half = interval.half_width
     if not math.isfinite(half) or half <= 1e-9 * abs(interval.value):
         return number(interval.value, zeros=True)
@@ -76,12 +76,12 @@ def with_margin(interval: Interval) -> str:
 
 
 def plural(count: int, noun: str) -> str:
-    """Write a count with its noun: 1 run, 2,000 runs."""
+    """Return a count with its noun as text, such as 1 run or 2,000 runs."""
     return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def duration(seconds: float) -> str:
-    """Write a length of time: 0.4 s, 1 min 15 s, 2 h 5 min."""
+    """Return a length of time as text, such as 0.4 s, 1 min 15 s or 2 h 5 min."""
     whole = round(seconds)
     if whole < 60:
         return f"{seconds:.1f} s" if seconds < 10 else f"{whole} s"
@@ -90,7 +90,7 @@ def duration(seconds: float) -> str:
 
 
 def finite(data: Any) -> Any:
-    """Return plain data with None for every infinite or undefined number, which JSON does not have.
+    """Return plain `data` with None in place of infinite numbers and NaN, which JSON does not allow.
 
     >>> finite({"values": [1.0, math.inf], "p": math.nan})
     {'values': [1.0, None], 'p': None}
@@ -117,7 +117,7 @@ def visible(text: str, keep: str = " ") -> str:
 
 
 def markdown_text(text: str) -> str:
-    r"""Return a text that Markdown shows unchanged, also in a cell of a table.
+    r"""Return `text` escaped for Markdown, including cells of tables.
 
     >>> print(markdown_text("a|b <script>"))
     a\|b &lt;script>
@@ -126,7 +126,7 @@ def markdown_text(text: str) -> str:
 
 
 def html_text(text: object) -> str:
-    """Return a text that HTML shows unchanged.
+    """Return `text` escaped for HTML.
 
     >>> html_text("<b>")
     '&lt;b&gt;'
@@ -135,7 +135,7 @@ def html_text(text: object) -> str:
 
 
 def latex_text(text: str) -> str:
-    r"""Return a text that LaTeX prints unchanged.
+    r"""Return `text` escaped for LaTeX.
 
     >>> print(latex_text("50 % of $x_1$"))
     50 \% of \$x\_1\$
@@ -144,7 +144,7 @@ def latex_text(text: str) -> str:
 
 
 def mathtext(text: str, keep: str = " ") -> str:
-    r"""Return a text that Matplotlib draws unchanged: a dollar sign would begin a formula.
+    r"""Return `text` escaped for Matplotlib, where a dollar sign would begin a formula.
 
     >>> print(mathtext("$x$"))
     \$x\$

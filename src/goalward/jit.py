@@ -1,14 +1,15 @@
 """The decorator for compiled kernels, and their cache.
 
-Numba's cache checks only the timestamp of the *caller's* file, so it does not notice when a callee or a constant in
-another file is edited. Therefore the cache folder is named by a hash of the sources of all packages with kernels and of
-the versions of Python, NumPy, Numba and llvmlite: an edit or an upgrade gives a new folder. It is in the user's cache
-directory, or in `GOALWARD_CACHE_DIR` if that is set. If it is not writable, every process compiles its own kernels.
+Numba's cache checks only the timestamp of the file of a kernel. If that kernel calls a function or reads a constant
+from another file, Numba does not notice changes of the other file. Therefore a hash of the sources of all packages with
+kernels and of the versions of Python, NumPy, Numba and llvmlite names the cache folder. The folder is in the user's
+cache directory, or in `GOALWARD_CACHE_DIR` if this variable is set. If the folder is not writable, every process
+compiles its own kernels.
 
 Rules for kernels: Take arrays and scalars, write results to arrays, and return a status. Use loops, not slices, because
 a slice assignment costs seconds of compile time. Always pass the same dtypes, layouts and read-only flags, so that a
-kernel is compiled only once. Index with unsigned integers, which is twice as fast because signed ones may count from
-the end. Take logarithms and exponentials from `math`: unlike NumPy's, they give the same bits compiled and uncompiled.
+kernel is compiled only once. Index with unsigned integers: signed indices may be negative and take twice as long. Take
+logarithms and exponentials from `math`, because NumPy's functions may give other bits in compiled code.
 """
 
 from __future__ import annotations
@@ -59,9 +60,9 @@ _steps: Counter[Any] = Counter()
 
 
 def kernel_sources(package: Path = PACKAGE) -> dict[str, bytes]:
-    """Return the sources of the packages that hold kernels, and of this module, by path.
+    """Return a dict from path to source, for this module and all packages that define kernels.
 
-    Constants that kernels read are defined in these files; a test checks this.
+    A test checks that these files define all constants that kernels read.
     """
     names = {path.relative_to(package).as_posix(): path for path in sorted(package.rglob("*.py"))}
     sources = {name: path.read_bytes() for name, path in names.items()}
@@ -80,7 +81,7 @@ def source_hash(package: Path = PACKAGE) -> str:
 
 @functools.cache
 def cache_directory() -> Path | None:
-    """Return the cache folder of compiled kernels, created if needed; None if it is unsafe or not writable."""
+    """Create and return the cache folder of compiled kernels; return None if the folder is unsafe or not writable."""
     given = os.environ.get("GOALWARD_CACHE_DIR")
     root = Path(given) if given else platformdirs.user_cache_path("goalward", appauthor=False)
     folder = root / f"kernels-{source_hash()}"
@@ -100,12 +101,12 @@ def cache_directory() -> Path | None:
 
 
 def is_private(status: os.stat_result) -> bool:
-    """Return whether only this user can write to a folder: Numba unpickles its cache, which executes code."""
+    """Return whether only this user can write to a folder. This matters because Numba executes code from its cache."""
     return status.st_uid == os.getuid() and not status.st_mode & 0o022
 
 
 def remove_unused(root: Path) -> None:
-    """Remove cached kernels of other versions that no process has used for a month."""
+    """Remove the cache folders in `root` that no process has used for a month."""
     with contextlib.suppress(OSError):
         for folder in root.glob("kernels-*"):
             if time.time() - folder.stat().st_mtime > UNUSED_SECONDS:
@@ -113,7 +114,7 @@ def remove_unused(root: Path) -> None:
 
 
 class Compilations(event.Listener):
-    """Shows a progress phase while kernels are compiled, but not while they are loaded from the cache."""
+    """A listener that shows a progress phase while kernels are compiled (not while they are loaded from the cache)."""
 
     def __init__(self) -> None:
         self.depth = self.count = 0
@@ -136,7 +137,7 @@ cast(Any, event).register("numba:compile", Compilations())
 
 
 def kernel(function: Function) -> Function:
-    """Compile a function on its first call, strictly in IEEE arithmetic, and cache the code for later processes."""
+    """Return a compiled `function`; it is compiled at the first call, with strict IEEE arithmetic, and cached."""
     folder = cache_directory()
     settings: Any = numba.config
     compiler: Any = numba.njit
@@ -157,10 +158,10 @@ def kernel(function: Function) -> Function:
 
 
 def adapt_cache(cache: Any) -> None:
-    """Make a kernel's cache ignore a full disk or a removed folder, and load code without initialising the compiler.
+    """Make a kernel's cache ignore write errors and load code without initialising the compiler.
 
-    Numba initialises its compiler before it looks into the cache, which takes 0.1 s in every process. Code from the
-    cache needs only Numba's runtime.
+    Without this change, Numba would initialise its compiler before it reads the cache. This takes 0.1 s in every
+    process, but code from the cache needs only Numba's runtime.
     """
     save, load = cache.save_overload, cache._load_overload
 
@@ -177,18 +178,18 @@ def adapt_cache(cache: Any) -> None:
 
 
 def interrupted(step: int) -> bool:
-    """Return, inside a kernel, whether Ctrl-C was pressed; Python is asked at every 2^16th step, starting with step 0.
+    """Return, inside a kernel, whether Ctrl-C was pressed; check only if `step` is a multiple of 2^16.
 
-    A kernel that may take longer than a fraction of a second calls this, and returns at once if it is interrupted. Its
-    result is then meaningless, and Python raises KeyboardInterrupt on its return. If the program's own signal handler
-    does not raise, the caller carries on, or repeats the call with `completed`. In uncompiled code the result is always
-    False, because Python handles signals between two steps.
+    Kernels that may take longer than a fraction of a second call this function and return at once if the result is
+    True. The result of the kernel is then meaningless. When the kernel returns, Python runs its signal handler, which
+    usually raises KeyboardInterrupt. If the handler does not raise, `completed` calls the kernel again. In uncompiled
+    code, this function always returns False, because Python handles signals between two steps.
     """
     return False
 
 
 def completed(function: Callable[..., int], *arguments: Any) -> int:
-    """Call a kernel until it returns anything but INTERRUPTED."""
+    """Call the kernel `function` again until its result is not INTERRUPTED; return the result."""
     result = INTERRUPTED
     while result == INTERRUPTED:
         result = function(*arguments)
@@ -202,7 +203,7 @@ def type_interrupted(_: Any) -> Callable[[Any], Any]:
 
 @lower_builtin(interrupted, types.Integer)  # type: ignore[no-untyped-call, untyped-decorator]
 def compile_interrupted(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
-    """Ask Python, holding its lock; a pending signal is set again, so that its handler runs after the kernel."""
+    """Ask Python for a pending signal; set the signal again, so that its handler runs when the kernel returns."""
     bit, word, nothing = ir.IntType(1), ir.IntType(32), ir.VoidType()
     tools = cast(Any, cgutils)
 
@@ -224,24 +225,24 @@ def compile_interrupted(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
 
 
 def lightly(compiled: Function, steps: int) -> Function:
-    """Return a kernel in uncompiled form until its calls in this process exceed LITTLE steps in total, then compiled.
+    """Return the uncompiled form of a kernel for the first LITTLE `steps` in a process, and then the compiled form.
 
-    Compiling takes as long as 100,000 steps in Python: without this, the first process that solves a small model takes
-    1.5 times as long (5.2 s of CPU time instead of 3.4). Use this only for kernels that compute with integers: both
-    forms then give the same results, even for overflow and division.
+    Compiling takes as long as 100,000 steps in Python. If all kernels were compiled, the first process that solves a
+    small model would take 5.2 s of CPU time instead of 3.4 s. Use `lightly` only for kernels that compute with
+    integers: both forms of such kernels give the same results, even for overflow and division.
     """
     _steps[compiled] += steps
     return compiled if UNCOMPILED or _steps[compiled] > LITTLE else cast(Any, compiled).py_func
 
 
 def compile_always() -> None:
-    """Make `lightly` return compiled kernels from now on; a warm-up compiles for problems of any size."""
+    """Make `lightly` always return compiled kernels from now on, because a warm-up must compile all kernels."""
     global LITTLE
     LITTLE = 0
 
 
 def kernels() -> list[Any]:
-    """Return every kernel of the package."""
+    """Return a list of all kernels of goalward."""
     for name, source in kernel_sources().items():
         if MARK in source:
             importlib.import_module(f"{__package__}.{name.removesuffix('.py').replace('/', '.')}")

@@ -1,13 +1,13 @@
-"""Lazy imports: public names are imported on first use, so that ``import goalward`` is fast.
+"""Import public names on first use, so that ``import goalward`` is fast.
 
-A package lists its names once, as imports for type checkers and editors, one to a line::
+A package lists its public names once, as imports for type checkers and editors, with one name per line::
 
     if TYPE_CHECKING:
         from goalward.agents.posterior.psrl import PSRL as PSRL
     else:
         __getattr__, __dir__, __all__ = lazy(__name__, __file__)
 
-`lazy_names` reads this list from the source, so there is no second list to keep in step.
+`lazy_names` reads this list from the source, so a second list is not needed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ IMPORT = re.compile(r"^    from (\S+) import (\w+) as \2$", re.MULTILINE)
 
 @cache
 def lazy_names(path: str) -> dict[str, str]:
-    """Return the listed names of a package and their modules, given the path of its ``__init__.py``."""
+    """Return a dict from public name to module, which is read from the ``__init__.py`` of a package at `path`."""
     with open(path, encoding="utf-8") as file:
         return {name: module for module, name in IMPORT.findall(file.read())}
 
@@ -32,7 +32,7 @@ def lazy_names(path: str) -> dict[str, str]:
 def lazy(
     package: str, path: str, others: Iterable[str] = ()
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return ``__getattr__``, ``__dir__`` and ``__all__`` of a package; `others` are names that it defines itself."""
+    """Return ``__getattr__``, ``__dir__`` and ``__all__`` for `package`, which itself defines the names `others`."""
     homes = lazy_names(path)
     public = sorted({*homes, *others})
 

@@ -1,8 +1,8 @@
-"""Saving and restoring what agents have learnt, as named arrays and numbers.
+"""Save and restore the learnt data of agents, as named arrays and numbers.
 
-A file may be damaged or forged, and kernels do not check their arrays. So goalward's own classes check restored values
-against an object that has learnt nothing: arrays must have the same shape and dtype, and no number may be below its
-initial value. Users' own classes get back whatever they saved.
+A file may be damaged or forged, and kernels do not check their arrays. Therefore goalward's own classes compare
+restored values with the initial values before learning: arrays must have the same shape and dtype, and no number may be
+below its initial value. Classes of users get back their saved values without checks.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LARGEST_ESTIMATE = 1e307
 
 
 class Memory:
-    """An object with learnt attributes that can be saved and restored."""
+    """The base of objects whose learnt attributes can be saved and restored."""
 
     @property
     def learnt(self) -> Sequence[str]:
@@ -32,7 +32,7 @@ class Memory:
         return ()
 
     def to_state(self) -> dict[str, Any]:
-        """Return the learnt attributes by name, as plain data and arrays, for saving."""
+        """Return a dict from name to learnt attribute, with plain data and arrays only."""
         state: dict[str, Any] = {}
         for name in self.learnt:
             value = getattr(self, name)
@@ -46,10 +46,10 @@ class Memory:
         return state
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore a state from `to_state` in an object that has learnt nothing; ValueError if it does not fit."""
+        """Restore a `state` from `to_state` in an object that has not learnt; raise ValueError for a wrong state."""
         if set(self.learnt) != set(state):
             owner = getattr(self, "name", type(self).__name__)
-            raise ValueError(f"{owner} needs the entries {sorted(self.learnt)}; the state has {sorted(state)}")
+            raise ValueError(f"the state has the entries {sorted(state)}, but {owner} needs {sorted(self.learnt)}")
         trusted = not type(self).__module__.startswith("goalward.")
         for name in self.learnt:
             start, value = getattr(self, name), state[name]
@@ -64,19 +64,19 @@ class Memory:
 
 
 def checked_array(name: str, value: Any, start: NDArray[Any]) -> NDArray[Any]:
-    """Return a copy of an array from a file; raises ValueError if it cannot follow from its initial value."""
+    """Return a copy of the array `value` from a file; raise ValueError if learning cannot lead there from `start`."""
     array = np.array(value)
     if (array.shape, array.dtype) != (start.shape, start.dtype):
         raise ValueError(f"{name} must have shape {start.shape} and dtype {start.dtype}")
     if start.dtype.kind in "if":
         limit = LARGEST_NUMBER if start.dtype.kind == "i" else LARGEST_ESTIMATE
         if not ((array >= start) & ((array <= limit) | (start > limit))).all():
-            raise ValueError(f"{name} must hold numbers from their initial values up to {limit:g}")
+            raise ValueError(f"all numbers in {name} must lie between their initial values and {limit:g}")
     return array
 
 
 def checked_number(name: str, value: Any, start: Any) -> Any:
-    """Return a number or string from a file; raises ValueError if it cannot follow from its initial value."""
+    """Return the number or string `value` from a file; raise ValueError if learning cannot lead there from `start`."""
     if start is not None and type(value) is not type(start):
         raise ValueError(f"{name} must be of type {type(start).__name__}")
     if type(start) in (int, float) and not start <= value <= max(start, LARGEST_NUMBER):

@@ -1,8 +1,8 @@
 """Progress display: bars on a terminal or in a notebook, lines elsewhere.
 
-Code that may take long declares a `phase`; phases nest. `displayed` shows them. On a terminal it draws a bar for each
-open phase and removes all bars after the last phase. Elsewhere, as in a log, it prints a line every ten seconds. In
-Python, `learn` shows its progress in a terminal or a notebook.
+Code that may take long declares a `phase`. Phases can be nested. `displayed` shows all open phases: on a terminal, it
+draws a bar for each phase and removes all bars after the last phase. In other outputs, such as logs, it prints a line
+every ten seconds. `goalward.learn` shows its progress in a terminal or a notebook.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _displays: list[Display] = []
 
 @dataclass(eq=False)
 class Phase:
-    """One task in progress: `done` of `total` units, if they can be counted, and a second count beside them.
+    """A task in progress, with `done` of `total` units finished (if units can be counted) and a `second` count.
 
-    `parts` returns lines about work elsewhere, such as in other processes.
+    `parts` returns lines on the progress of other processes.
     """
 
     text: str
@@ -48,14 +48,14 @@ class Phase:
     began: float = field(default_factory=time.monotonic)
     parts: Callable[[], list[str]] | None = None
     seconds_left: float | None = None
-    """An estimate of the remaining time; None if it is proportional to the rest of the units."""
+    """An estimate of the remaining time; None to estimate it from the speed so far."""
 
     def advance(self, done: int, second: int = 0) -> None:
-        """Record the progress."""
+        """Set the counts `done` and `second`."""
         self.done, self.second = done, second
 
     def line(self, now: float) -> str:
-        """Return the task, its progress and, once something is done, an estimate of the time left.
+        """Return the task and its progress as text, with an estimate of the remaining time if possible.
 
         >>> Phase("psrl learns", 10, "episodes", "steps", 4, 1200, began=0.0).line(8.0)
         'psrl learns: 4 of 10 episodes, 1,200 steps, about 12 s left'
@@ -72,7 +72,7 @@ class Phase:
 
 @contextmanager
 def phase(text: str, total: int = 0, unit: str = "", second_unit: str = "") -> Iterator[Phase]:
-    """Declare the task of the block; call `advance` on the result to report its progress."""
+    """Return a context manager whose block is the task `text`; in the block, call `advance` to report progress."""
     entry = Phase(text, total, unit, second_unit)
     _phases.append(entry)
     try:
@@ -85,7 +85,7 @@ def phase(text: str, total: int = 0, unit: str = "", second_unit: str = "") -> I
 
 
 def counted(text: str, unit: str, items: Iterable[Item], total: int) -> Iterator[Item]:
-    """Yield the items inside a phase that counts them."""
+    """Yield the `items` inside a phase that counts the items."""
     with phase(text, total, unit) as entry:
         for done, item in enumerate(items, start=1):
             yield item
@@ -93,13 +93,13 @@ def counted(text: str, unit: str, items: Iterable[Item], total: int) -> Iterator
 
 
 def current(now: float | None = None) -> str:
-    """Return the open phases as text, outermost first; empty if no phase is open."""
+    """Return the open phases as text, outermost phase first; the text is empty if no phase is open."""
     moment = time.monotonic() if now is None else now
     return "; ".join(entry.line(moment) for entry in list(_phases))
 
 
 class Display:
-    """Shows the open phases: bars if the stream is a terminal, otherwise a line every ten seconds."""
+    """A display of the open phases: bars if `stream` is a terminal, otherwise a line every ten seconds."""
 
     def __init__(self, stream: TextIO, began: float):
         self.stream, self.began, self.next_line = stream, began, began + SECONDS_BETWEEN_LINES
@@ -108,7 +108,7 @@ class Display:
         self.lock, self.process = threading.Lock(), os.getpid()
 
     def look(self, now: float) -> None:
-        """Show the open phases if an update is due."""
+        """Update the display if an update is due."""
         if self.terminal:
             self.draw(now)
         elif now >= self.next_line and _phases:
@@ -127,7 +127,7 @@ class Display:
             self.bars.update(bar_table(phases, now), refresh=True)
 
     def clear(self) -> None:
-        """Remove the bars; a forked process leaves them, because its copy of the lock may be taken."""
+        """Remove the bars, but not in a forked process, whose copy of the lock may be held."""
         if os.getpid() != self.process:
             return
         with self.lock:
@@ -143,7 +143,7 @@ def in_notebook() -> bool:
 
 
 def terminal_bars(stream: TextIO) -> Live:
-    """Return bars on a terminal; other output to a terminal appears above them."""
+    """Return bars for a terminal; other output to the terminal appears above the bars."""
     from rich.console import Console
     from rich.live import Live
 
@@ -152,7 +152,7 @@ def terminal_bars(stream: TextIO) -> Live:
 
 
 class NotebookBars:
-    """Text bars in the output of a notebook cell, with the methods of Rich's `Live`, which needs widgets."""
+    """Text bars in the output of a notebook cell; a replacement for Rich's `Live`, which needs widgets."""
 
     def start(self) -> None:
         ipython: Any = import_module("IPython.display")
@@ -170,7 +170,7 @@ class NotebookBars:
 
 
 def bar_table(phases: list[Phase], now: float) -> Table:
-    """Return a table with a line for each phase: its task, its progress, and a bar if there is room."""
+    """Return a table with a line for each phase, which shows the task, its progress and, if there is room, a bar."""
     from rich.progress_bar import ProgressBar
     from rich.table import Table
     from rich.text import Text
@@ -186,7 +186,7 @@ def bar_table(phases: list[Phase], now: float) -> Table:
 
 @contextmanager
 def displayed(stream: TextIO) -> Iterator[None]:
-    """Show the progress of the block; a thread updates the display four times a second."""
+    """Show progress inside the block; a thread updates the display four times a second."""
     over = threading.Event()
     display = Display(stream, time.monotonic())
     _displays.append(display)
@@ -205,7 +205,7 @@ def displayed(stream: TextIO) -> Iterator[None]:
 
 
 def shown() -> AbstractContextManager[None]:
-    """Show the progress of the block in a terminal or a notebook, unless it is already shown."""
+    """Show progress inside the block in a terminal or a notebook, unless another display shows it."""
     stream = sys.stderr
     wanted = stream is not None and not _displays and (stream.isatty() or in_notebook())
     return displayed(stream) if wanted else nullcontext()

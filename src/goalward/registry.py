@@ -5,10 +5,10 @@ Each of the three kinds has one registry. A decorator registers a class or a fun
     @register("sand-pit-v0")
     def sand_pit(depth: Size = 3) -> SSP: ...
 
-goalward's own entries are listed in the ``__init__.py`` of their package (see `goalward.lazy`). Looking up ``sand-pit``
-first imports the module listed for ``sand_pit`` or ``SandPit``, and all other modules only if that does not register
-the name. A name may end in a version, as in ``grid-world-v0``; without one, it means the newest version.
-``my_file.py:Name`` names a class or a function in a user's file (`goalward.user_code`).
+The ``__init__.py`` of each package lists goalward's own entries (see `goalward.lazy`). To find ``sand-pit``, a registry
+first imports the module listed for ``sand_pit`` or ``SandPit``. If this module does not register the name, the registry
+imports all listed modules. A name may end in a version, as in ``grid-world-v0``. A name without a version means the
+newest version. ``my_file.py:Name`` names a class or a function in a user's file (`goalward.user_code`).
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class Registry(Generic[Entry]):
     Parameters
     ----------
     kind
-        What an entry is called in messages: "world", "agent", "prior".
+        The word for an entry in messages: "world", "agent" or "prior".
     packages
         The packages that list the entries.
     enter
-        A function that returns the entry for a name and the decorated object.
+        A function that takes a name and the decorated object and returns the entry.
     """
 
     def __init__(self, kind: str, packages: tuple[str, ...], enter: Callable[[str, Any], Entry]):
@@ -53,10 +53,10 @@ class Registry(Generic[Entry]):
         self.codes: dict[str, str | None] = {}
 
     def register(self, name: str) -> Callable[[Thing], Thing]:
-        """Return a decorator that registers a class or function under a name; functions then check their arguments."""
+        """Return a decorator that registers a class or function as `name` and makes a function check its arguments."""
         if not NAME.fullmatch(name):
             raise ValueError(
-                f"{name!r} cannot name a {self.kind}; use lower-case letters, digits and hyphens, as in 'sand-pit'"
+                f"{name!r} cannot name a {self.kind}; use lower-case letters, digits and hyphens, such as 'sand-pit'"
             )
         if name in self.entries:
             raise ValueError(f"{self.kind} {name!r} is already registered; use another name or the next version")
@@ -76,7 +76,7 @@ class Registry(Generic[Entry]):
         return tuple(sorted(self.entries))
 
     def find(self, name: object) -> Entry:
-        """Return the entry of a name, in its newest version by default; a reference executes the user's file."""
+        """Return the newest version of the entry `name`; if `name` is a reference, execute the user's file."""
         if not is_reference(name):
             return self.entries[self.full_name(name)]
         thing = load_member(str(name))
@@ -85,9 +85,9 @@ class Registry(Generic[Entry]):
         return self.enter(str(name), thing if isinstance(thing, type) else checked(thing, str(name).rpartition(":")[2]))
 
     def code(self, name: object) -> str | None:
-        """Return a digest of the code of an entry (see `code_digest`); None for goalward's own entries.
+        """Return a digest of the code of the entry `name` (see `code_digest`), or None for goalward's own entries.
 
-        A reference to a user's file already contains the digest of the file, so this digest covers only its imports.
+        A reference to a user's file already contains a digest of the file. Here, the digest covers only its imports.
         """
         if not is_reference(name):
             return self.codes[self.full_name(name)]
@@ -95,7 +95,7 @@ class Registry(Generic[Entry]):
         return imported_code(read_user_file(str(name))[0].text)
 
     def full_name(self, name: object) -> str:
-        """Return the name of an entry with its version; raise UnknownNameError if there is no such entry."""
+        """Return `name` with its version; raise UnknownNameError if no entry has this name."""
         for modules in (None, name, ""):
             if isinstance(modules, str):
                 self.load(modules)
@@ -106,7 +106,7 @@ class Registry(Generic[Entry]):
         raise UnknownNameError(self.kind, name, versions)
 
     def load(self, name: str) -> None:
-        """Import the modules listed under a similar name; all modules if the name is empty."""
+        """Import the modules that are listed under names similar to `name`; if `name` is empty, import all modules."""
         for package in self.packages:
             path = import_module(package).__file__ or ""
             for listed, module in lazy_names(path).items():
@@ -114,25 +114,25 @@ class Registry(Generic[Entry]):
                     import_module(module)
 
     def __iter__(self) -> Iterator[tuple[str, Entry]]:
-        """Iterate over names and entries, sorted by name."""
+        """Iterate over pairs of name and entry, sorted by name."""
         return ((name, self.entries[name]) for name in self.known())
 
 
 def alike(name: str) -> str:
-    """Return a normal form of a name, equal for ``sand-pit``, ``sand_pit`` and ``SandPit``."""
+    """Return a normal form of `name`, which is the same for ``sand-pit``, ``sand_pit`` and ``SandPit``."""
     return name.replace("-", "").replace("_", "").lower()
 
 
 def summary(entry: Any) -> str:
-    """Return the first line of an entry's documentation."""
+    """Return the first line of the docstring of an `entry`."""
     return (inspect.getdoc(getattr(entry, "build", entry)) or "").partition("\n")[0]
 
 
 def code_digest(thing: Any) -> str | None:
-    """Return a digest of the file or notebook cell that defines a class or function, and of its imports.
+    """Return a digest of the source that defines a class or function (a file or notebook cell) and of its imports.
 
-    None for goalward's own code, which the version of the results covers. Without source text, as at a Python prompt,
-    the digest is random, because the code may differ in another session.
+    For goalward's own code, return None, because results record goalward's version. If the source is unknown, as at a
+    Python prompt, the digest is random, because the code may differ in another session.
     """
     module = getattr(thing, "__module__", None) or ""
     if module.partition(".")[0] == "goalward":
@@ -149,6 +149,6 @@ def code_digest(thing: Any) -> str | None:
 
 
 def version(name: str) -> int:
-    """Return the version at the end of a name; -1 if it has none."""
+    """Return the version at the end of `name`, or -1 if `name` has no version."""
     match = VERSION.search(name)
     return int(match[1]) if match else -1

@@ -1,15 +1,15 @@
 """Random seeds: one integer decides every random draw of a run.
 
-The seed of a run is computed from the seed of the experiment and the key that identifies the run, so adding a run to an
-experiment changes no other run. The seed of a run gives three streams::
+The seed of a run is computed from the seed of the experiment and the key that identifies the run. Adding a run to an
+experiment therefore changes no other run. The seed of a run determines three streams of random numbers::
 
     environment   one uniform number for every step, which decides the successor. Two agents with the same seed get the
                   same random numbers, step for step.
     planning      the random draws of an agent's planning, such as a model from its posterior.
     acting        one uniform number for every random choice of an action.
 
-Streams are passed as integers and become generators where they are used. `generator(stream)` equals the generator that
-``gymnasium.Env.reset(seed=stream)`` creates, so an environment of a model draws the same numbers as the model.
+Streams are passed as integers, and `generator` makes a generator from a stream. ``gymnasium.Env.reset(seed=stream)``
+creates the same generator, so an environment of a model draws the same numbers as the model.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from goalward.settings import Count, check
 
 
 class Streams(NamedTuple):
-    """The three streams of a run, each an integer of 63 bits."""
+    """The three streams of a run; each stream is an integer of 63 bits."""
 
     environment: int
     planning: int
@@ -32,12 +32,12 @@ class Streams(NamedTuple):
 
 
 def checked_seed(seed: object) -> int:
-    """Return a seed as an int; raises SettingError if it is not an integer of at least 0."""
+    """Return `seed` as an int; raise SettingError unless `seed` is an integer of at least 0."""
     return int(check("seed", seed, Count))
 
 
 def streams(seed: int) -> Streams:
-    """Return the three streams of a run from its seed.
+    """Return the three streams of the run with the given `seed`.
 
     >>> streams(0).environment != streams(1).environment
     True
@@ -47,7 +47,7 @@ def streams(seed: int) -> Streams:
 
 
 def run_seed(seed: int, *key: str | int) -> int:
-    """Return the seed of the run with the given key in the experiment with the given seed.
+    """Return the seed of a run, computed from the `seed` of the experiment and the key of the run.
 
     >>> run_seed(7, "grid-world-v0", 3) == run_seed(7, "grid-world-v0", 3) != run_seed(7, "grid-world-v0", 4)
     True
@@ -57,10 +57,10 @@ def run_seed(seed: int, *key: str | int) -> int:
 
 
 def generator(stream: int) -> np.random.Generator:
-    """Return the generator of a stream."""
+    """Return a new random number generator for a `stream`."""
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(stream)))
 
 
 def integer(sequence: np.random.SeedSequence) -> int:
-    """Return 63 bits of a seed sequence, which every library accepts as a seed."""
+    """Return an integer of 63 bits from a seed `sequence`; every library accepts such a seed."""
     return int(sequence.generate_state(1, np.uint64)[0] >> np.uint64(1))

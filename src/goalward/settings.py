@@ -1,12 +1,12 @@
-"""Settings of agents, priors and worlds: declared once, by annotations, and checked wherever they come from.
+"""Settings of agents, priors and worlds, which annotations declare and `check` checks.
 
-The settings of an agent are the fields of its class. The settings of a prior are the parameters of its constructor, and
-those of a world are the parameters of its function. The annotation says what is allowed::
+The settings of an agent are the fields of its class. The settings of a prior are the parameters of its constructor. The
+settings of a world are the parameters of its function. Annotations declare the allowed values::
 
     scale: Positive = 1.0
     ties: Literal["random", "first"] = "random"
 
-Constructors, studies, ``--set`` on the command line, saved agents and ``goalward list`` all use this declaration.
+Constructors, studies, ``--set`` on the command line, saved agents and ``goalward list`` all use these annotations.
 `check` is strict: an integer is converted where a float is declared, but a string is never converted to a number.
 Pydantic checks everything except plain numbers, and is imported on first use.
 """
@@ -49,14 +49,14 @@ TYPES = {bool: "True or False", str: "a text", NoneType: "None", None: "None"}
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting: what is allowed, and its default, `MISSING` if it has none."""
+    """The annotation and the default of one setting; `default` is `MISSING` if there is none."""
 
     annotation: Any
     default: Any
 
     @property
     def registry(self) -> Any:
-        """The registry of its values, such as the registry of priors; None if its values are plain data."""
+        """The registry of the allowed objects, such as the registry of priors; None if values are plain data."""
         kinds = (self.annotation, *get_args(self.annotation), self.default)
         return next((kind.registry for kind in kinds if hasattr(kind, "registry")), None)
 
@@ -71,19 +71,19 @@ class Setting:
         return f"a {self.registry.kind}" + ", or None to let the task choose" * self.optional
 
     def check(self, name: str, value: Any, world: Any = None) -> Any:
-        """Return a value converted to the type of the annotation; raises SettingError if it is not allowed."""
+        """Return `value` converted to the annotation; raise SettingError if `value` is not allowed."""
         if self.registry is not None:
             return None if value is None and self.optional else self.registry.build(value, world)
         return check(name, value, self.annotation)
 
     def plain(self, name: str, value: Any) -> Any:
-        """Return a checked value as plain data for keys; a named object becomes its name and all its settings."""
+        """Return a checked value as plain data for keys; a registry entry becomes its name and all its settings."""
         named = self.registry is not None and not (value is None and self.optional)
         return self.registry.complete(value) if named else plain(self.check(name, value))
 
 
 def check(name: str, value: Any, kind: Any, note: str = "") -> Any:
-    """Return a value converted to the type of an annotation; raise SettingError, with a note, if it is not allowed.
+    """Return `value` converted to the annotation `kind`; raise SettingError, with `note`, if it is not allowed.
 
     >>> check("delta", 1, Confidence, ", such as 0.1")
     Traceback (most recent call last):
@@ -99,9 +99,9 @@ def check(name: str, value: Any, kind: Any, note: str = "") -> Any:
 
 
 def converted(value: Any, kind: Any) -> Any:
-    """Return a value converted to the type of an annotation; raise ValueError if it is not allowed.
+    """Return `value` converted to the annotation `kind`; raise ValueError if `value` is not allowed.
 
-    Numbers are checked here, because importing Pydantic takes 0.1 s.
+    Numbers are checked without Pydantic, because importing Pydantic takes 0.1 s.
     """
     base, limits = base_and_limits(kind)
     if base not in (int, float) or len(limits) + 1 < len(get_args(kind)):
@@ -116,7 +116,7 @@ def converted(value: Any, kind: Any) -> Any:
 
 
 def base_and_limits(kind: Any) -> tuple[Any, dict[str, float]]:
-    """Return the type of an annotation and its limits: int and {"ge": 0} for `Count`."""
+    """Return the type and the limits in an annotation, such as int and {"ge": 0} for `Count`."""
     base, *metadata = get_args(kind) if get_origin(kind) is Annotated else (kind,)
     known = [limit for limit in metadata if isinstance(limit, Gt | Ge | Lt | Le)]
     return base, {name: getattr(limit, name) for limit in known for name in LIMITS if hasattr(limit, name)}
@@ -124,7 +124,7 @@ def base_and_limits(kind: Any) -> tuple[Any, dict[str, float]]:
 
 @functools.cache
 def adapter(kind: Any) -> Any:
-    """Return the Pydantic adapter that checks values by an annotation."""
+    """Return the Pydantic adapter that checks values for the annotation `kind`."""
     from pydantic import TypeAdapter
     from pydantic.errors import PydanticUserError
 
@@ -135,14 +135,14 @@ def adapter(kind: Any) -> Any:
 
 
 def between(low: float, high: float) -> Any:
-    """Return the annotation of numbers from `low` to `high`; of integers if both limits are integers."""
+    """Return an annotation for numbers from `low` to `high`, or for integers if both limits are integers."""
     kind: Any = int if isinstance(low, int) and isinstance(high, int) else float
     return Annotated[kind, Ge(low), Le(high)]
 
 
 @functools.cache
 def settings_of(thing: Any) -> dict[str, Setting]:
-    """Return the settings of a class or a function; parameters of a function without a default are not settings."""
+    """Return the settings of a class or function; if it is a function, parameters without defaults are left out."""
     fields = getattr(thing, "__dataclass_fields__", {})
     modules = [sys.modules.get(owner.__module__) for owner in getattr(thing, "__mro__", (thing,))]
     settings: dict[str, Setting] = {}
@@ -158,7 +158,7 @@ def settings_of(thing: Any) -> dict[str, Setting]:
 
 
 def resolved(annotation: Any, modules: Sequence[Any]) -> Any:
-    """Return an annotation as a type; Any if it uses names that only type checkers import."""
+    """Return `annotation` as a type, or Any if the annotation uses names that only type checkers import."""
     if annotation is inspect.Parameter.empty:
         return Any
     for module in modules if isinstance(annotation, str) else ():
@@ -170,7 +170,7 @@ def resolved(annotation: Any, modules: Sequence[Any]) -> Any:
 
 
 def allowed_text(annotation: Any) -> str:
-    """Return in words what an annotation allows.
+    """Describe in words which values an `annotation` allows.
 
     >>> allowed_text(Positive | None), allowed_text(Annotated[int, Ge(1), Le(8)]), allowed_text(Sequence[int])
     ('a positive number or None', 'an integer in 1..8', 'a list with each entry an integer')
@@ -194,7 +194,7 @@ def allowed_text(annotation: Any) -> str:
 
 
 def range_text(kind: type, low: float, high: float, open: bool = False) -> str:
-    """Return in words which integers or numbers are allowed."""
+    """Describe in words which integers or numbers from `low` to `high` are allowed."""
     if kind is int:
         return f"an integer of at least {low}" if math.isinf(high) else f"an integer in {low}..{high}"
     if math.isinf(high):
@@ -203,7 +203,7 @@ def range_text(kind: type, low: float, high: float, open: bool = False) -> str:
 
 
 def checked(function: Function, owner: str | Callable[[], str], cls: type | None = None) -> Function:
-    """Return a function or constructor that checks its arguments; error messages name the `owner`."""
+    """Return `function` with a check of its arguments; error messages name the `owner` of the settings."""
     signature = functools.cache(lambda: inspect.signature(function))
 
     @functools.wraps(function)
@@ -222,7 +222,7 @@ def checked(function: Function, owner: str | Callable[[], str], cls: type | None
 
 
 def missing(owner: str, thing: Any, name: str) -> SettingError:
-    """Return the error for a setting that has no default and was not given."""
+    """Return the error for a setting without a default that was not passed."""
     from_world = name in getattr(thing, "needs", ())
     hint = (
         f", a fact about the true model: pass it, or use {thing.__name__}.from_world(model, episodes=...); where no"
@@ -232,9 +232,9 @@ def missing(owner: str, thing: Any, name: str) -> SettingError:
 
 
 def complete(owner: str, thing: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all settings of a class or function, defaults included, as plain data for the key of a run.
+    """Return all settings of a class or function (also the defaults) as plain data, for the key of a run.
 
-    Settings that are computed from the true model are omitted unless they are given.
+    Settings that can be computed from the true model are included only if they are in `given`.
     """
     settings = settings_of(thing)
     check_names(owner, given, settings)
@@ -252,25 +252,25 @@ def complete(owner: str, thing: Callable[..., Any], given: Mapping[str, Any]) ->
 
 
 class Declared:
-    """Base of classes whose constructor checks its arguments, the settings; equal settings make equal objects."""
+    """The base of classes whose constructor checks its settings; objects with equal settings are equal."""
 
     needs: ClassVar[tuple[str, ...]] = ()
-    """The settings that describe the true model; `Learner.from_world` computes them from it."""
+    """The settings that describe the true model; `Learner.from_world` computes these settings from the model."""
 
     def __init_subclass__(cls, **arguments: Any) -> None:
-        """Make the constructor check its arguments."""
+        """Make the constructor of a subclass check its arguments."""
         super().__init_subclass__(**arguments)
         if "__init__" in vars(cls):
             cls.__init__ = checked(cls.__init__, cls.owner, cls)  # type: ignore[method-assign]
 
     @classmethod
     def owner(cls) -> str:
-        """Return the name of the class in messages."""
+        """Return the name that messages use for this class."""
         return cls.__name__
 
     @classmethod
     def complete(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return all settings as plain data, defaults included; see `goalward.settings.complete`."""
+        """Return all settings (also the defaults) as plain data; see `goalward.settings.complete`."""
         return complete(cls.owner(), cls, settings)
 
     def settings(self) -> dict[str, Any]:
@@ -285,7 +285,7 @@ class Declared:
 
 
 def plain(value: Any) -> Any:
-    """Return a setting as plain data; objects become their settings, models their digest."""
+    """Return a setting as plain data, with the settings of an object or the digest of a model in its place."""
     if hasattr(value, "digest"):
         return {"digest": value.digest}
     if hasattr(value, "tolist"):
@@ -297,7 +297,7 @@ def plain(value: Any) -> Any:
 
 
 def check_memory(what: str, size: float) -> None:
-    """Raise SettingError if `size` bytes exceed this machine's memory, as the system would kill the process."""
+    """Raise SettingError if `what` needs more memory (`size` bytes) than this machine has."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if size > memory:
         raise SettingError(
@@ -307,7 +307,7 @@ def check_memory(what: str, size: float) -> None:
 
 
 def check_names(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Raise UnknownNameError if a name is not a setting of its owner."""
+    """Raise UnknownNameError if a name in `given` is not a setting of `owner`."""
     names = list(known)
     for name in given:
         if name not in names:
@@ -315,9 +315,9 @@ def check_names(owner: str, given: Iterable[str], known: Iterable[str]) -> None:
 
 
 def read_settings(pairs: Iterable[str]) -> dict[str, Any]:
-    """Return the settings in strings like ``rows=5``.
+    """Return the settings in `pairs`, which are strings like ``rows=5``.
 
-    A value is read as TOML, or as a string if it is not TOML. ``True``, ``False`` and ``None`` are read as in Python.
+    A value is read as TOML, or as a string if it is not valid TOML. ``True``, ``False`` and ``None`` are also allowed.
 
     >>> read_settings(["rows=5", "ties=first", "rescale=false", "prior={kind='dirichlet', concentration=1.0}"])
     {'rows': 5, 'ties': 'first', 'rescale': False, 'prior': {'kind': 'dirichlet', 'concentration': 1.0}}
@@ -328,13 +328,13 @@ def read_settings(pairs: Iterable[str]) -> dict[str, Any]:
         if not equals or not name:
             raise SettingError(f"expected NAME=VALUE, such as {name or 'rows'}=5, got {pair!r}")
         if name in settings:
-            raise SettingError(f"{name} is set twice; keep one of {settings[name]!r} and {text!r}")
+            raise SettingError(f"{name} is set twice, to {settings[name]!r} and {text!r}; keep one value")
         settings[name] = read_value(text)
     return settings
 
 
 def read_value(text: str) -> Any:
-    """Return the value in a string; see `read_settings`."""
+    """Return the value in the string `text`; see `read_settings`."""
     if text in WORDS:
         return WORDS[text]
     try:

@@ -1,8 +1,8 @@
-"""Handling the signals that stop goalward: SIGINT (Ctrl-C) and SIGTERM (sent by cluster schedulers).
+"""Handle the signals that stop goalward: SIGINT (Ctrl-C) and SIGTERM (sent by cluster schedulers).
 
-The first signal raises `Interrupted` in the main thread. An exception can be lost, for example in a destructor, so long
-loops also call `check_interrupt`, which raises it again. The second signal is ignored, so that cleaning up is not cut
-short; the third one ends the process at once.
+The first signal raises `Interrupted` in the main thread. This exception can be lost, for example in a destructor, so
+long loops also call `check_interrupt`, which raises the exception again. The second signal is ignored, so that goalward
+can clean up. The third signal ends the process at once.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _interruptible: list[bool] = []  # one entry for each open block
 
 
 class Interrupted(BaseException):
-    """A signal stopped the process. A BaseException: no run has failed, and only the command line handles it.
+    """A signal stopped the process. This BaseException is not a failure of a run; only the command line handles it.
 
-    `exit_code` is what shells expect: 130 for SIGINT, 143 for SIGTERM. `kept` says what was saved and how to continue.
+    `exit_code` is the code that shells expect (130 or 143). `kept` is a text on what was saved and how to continue.
     """
 
     def __init__(self, number: int):
@@ -44,7 +44,7 @@ def receive(number: int, frame: object) -> None:
 
 
 def set_handlers(handler: Any, instead_of: tuple[Any, ...] = ()) -> dict[int, Any]:
-    """Set the handler of both signals, or replace only the handlers in `instead_of`; return the previous ones.
+    """Set `handler` for both signals, or only where it replaces a handler in `instead_of`; return the old handlers.
 
     A signal that is already ignored, as in background jobs of a shell, stays ignored. Python sets handlers only in the
     main thread; in other threads this function does nothing.
@@ -61,7 +61,7 @@ def set_handlers(handler: Any, instead_of: tuple[Any, ...] = ()) -> dict[int, An
 
 
 def catch_signals() -> None:
-    """Raise `Interrupted` at the first signal from now on; print nothing where Python cannot raise it."""
+    """From now on, raise `Interrupted` at the first signal; if Python cannot raise the exception, print nothing."""
 
     def report_lost(lost: sys.UnraisableHookArgs) -> None:
         if not issubclass(lost.exc_type, Interrupted):  # which `check_interrupt` raises again
@@ -77,7 +77,7 @@ def ignore_signals() -> None:
 
 
 def received() -> int:
-    """Return the number of the first signal received; 0 if there was none."""
+    """Return the number of the first received signal, or 0 if no signal was received."""
     return _received[0] if _received else 0
 
 
@@ -89,7 +89,7 @@ def check_interrupt() -> None:
 
 @contextmanager
 def keeping(kept: str) -> Iterator[None]:
-    """If an interrupt leaves the block, tell the user what is saved and how to continue."""
+    """If an interrupt ends the block, add the text `kept` to its message: what is saved and how to continue."""
     try:
         yield
     except KeyboardInterrupt as stop:  # where nobody has called `catch_signals`, as in a notebook
@@ -102,7 +102,7 @@ def keeping(kept: str) -> Iterator[None]:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Mark a long computation without side effects: inside `stop_requests`, Ctrl-C ends it at once."""
+    """Mark the block as a computation without side effects, which Ctrl-C may end at once inside `stop_requests`."""
     _interruptible.append(True)
     try:
         yield
@@ -112,11 +112,11 @@ def interruptible() -> Iterator[None]:
 
 @contextmanager
 def stop_requests() -> Iterator[Callable[[], int]]:
-    """Treat the first signal as a request to stop; yield a function that returns how many signals were received.
+    """Treat the first signal as a request to stop; yield a function that returns the number of received signals.
 
-    The second signal raises an exception, and so does the first one inside `interruptible`: `Interrupted` on the
-    command line, KeyboardInterrupt in Python, where only Ctrl-C counts. Nested blocks, blocks in other threads, and
-    blocks in programs with their own handlers have no effect.
+    The second signal raises an exception: `Interrupted` on the command line, KeyboardInterrupt in Python. Inside
+    `interruptible`, the first signal raises this exception. In Python, only Ctrl-C counts. Nested blocks, blocks in
+    other threads, and blocks in programs with their own handlers have no effect.
     """
 
     def ask(number: int, frame: object) -> None:

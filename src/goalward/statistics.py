@@ -1,27 +1,28 @@
 """Statistics over the runs of a study: intervals, paired comparisons and growth exponents.
 
 Mean with t-interval
-    For n runs with mean m and standard deviation s: m +- t_{n-1} s / sqrt(n), with the quantile t_{n-1} of Student's t.
-    Exact for normally distributed runs; with ten skewed runs it contains the true mean less often than its level says.
+    For n runs with mean m and standard deviation s, the interval is m +- t_{n-1} s / sqrt(n), where t_{n-1} is a
+    quantile of Student's t. The interval is exact for normally distributed runs. With ten skewed runs, its coverage is
+    below its level.
 
 Median with interval of order statistics
-    Both ends are runs, equally far from the two ends of the sorted runs; a binomial quantile says how far. It contains
-    the median at least as often as its level says, whatever the distribution of the runs. Fewer than six runs have no
-    interval at 95 %. Use it for skewed runs (`is_skewed`), for which intervals of the mean are too short.
+    The ends of the interval are the i-th smallest and the i-th largest run, where i is a binomial quantile. The
+    coverage is at least the level for every distribution. There is no 95 % interval for fewer than six runs. Use this
+    interval for skewed runs (`is_skewed`), for which intervals of the mean are too short.
 
 Paired comparison
-    Run r of two agents has the same world and the same random transitions, so the differences of paired runs are
-    analysed: their mean with t-interval, and a permutation test. This is valid whether or not the runs are correlated;
-    the larger the correlation, the narrower the interval. If the agents were alike, every difference could equally have
-    the other sign. So the p-value is the share of sign patterns whose |mean| is at least the observed one: of all 2^n
-    patterns up to n = 16, otherwise of 100,000 random ones and the observed one. (`scipy.stats.permutation_test` gives
-    the same and takes thirty times as long.)
+    Run r of one agent and run r of another agent have the same world and the same random transitions. The comparison
+    therefore uses the differences of paired runs: their mean with t-interval, and a permutation test. Both are valid
+    for any correlation of the runs, but a larger correlation gives a narrower interval. If the agents were alike, each
+    sign of a difference would be equally likely. The p-value is the share of sign patterns whose |mean| is at least as
+    large as observed. For n <= 16, all 2^n patterns are counted, otherwise 100,000 random patterns and the observed
+    pattern. (`scipy.stats.permutation_test` gives the same result but takes thirty times as long.)
 
 Growth exponent
-    The least-squares slope of log(mean regret after k episodes) on log k, at points evenly spread in log k over the
-    last decade, K/10 to K. Its interval is a jackknife interval: leaving out one run at a time gives n pseudo-values,
-    and these give a t-interval. Across a sweep of a setting, such as the number of states, it is the slope of log(mean
-    final regret) on log(setting), with the same kind of interval.
+    The exponent is the least-squares slope of log(mean regret after k episodes) on log k, at points spread evenly in
+    log k from K/10 to K. Its interval is a jackknife interval: leaving out one run at a time gives n pseudo-values, and
+    the pseudo-values give a t-interval. In a sweep over a setting, such as the number of states, the exponent is the
+    slope of log(mean final regret) on log(setting).
 """
 
 from __future__ import annotations
@@ -50,11 +51,11 @@ FLAT = 1e-12
 
 @dataclass(frozen=True)
 class Comparison:
-    """A paired comparison of two agents: mean or median difference, p-value, and how often the first was smaller.
+    """A paired comparison of two agents; `wins` counts the pairs in which the first agent has the smaller value.
 
-    `correlation` is Pearson's correlation of the paired runs; NaN if all runs of an agent are equal. `left_out` counts
-    the planned runs that are not among the pairs, because one of the agents did not complete them. `skewed` says
-    whether `is_skewed` warns about the differences.
+    `difference` is the mean or median difference. `correlation` is Pearson's correlation of the paired runs, or NaN if
+    all runs of an agent are equal. `left_out` counts the planned runs that one of the agents did not complete. `skewed`
+    is the result of `is_skewed` for the differences.
     """
 
     difference: Interval
@@ -67,12 +68,12 @@ class Comparison:
 
 
 def checked_level(level: float) -> float:
-    """Return a confidence level; raise SettingError if it is not a number between 0 and 1."""
+    """Return the confidence level `level`; raise SettingError unless it is a number between 0 and 1."""
     return float(check("level", level, Confidence, ", such as 0.95"))
 
 
 def mean_interval(samples: Floats, level: float = 0.95) -> Interval:
-    """Return the mean with its t-interval.
+    """Return the mean of `samples` with its t-interval at confidence `level`.
 
     >>> round(mean_interval(np.array([1.0, 2.0, 3.0])).high, 6)
     4.484138
@@ -86,18 +87,18 @@ def mean_interval(samples: Floats, level: float = 0.95) -> Interval:
 
 
 def mean_of(samples: Floats) -> float:
-    """Return the mean; NaN if there are no samples, or if they contain both infinities."""
+    """Return the mean of `samples`, or NaN if there are no samples or if both infinities occur."""
     with np.errstate(invalid="ignore"):
         return float(np.mean(samples)) if len(samples) else math.nan
 
 
 def quantile(freedom: int, level: float) -> float:
-    """Return the quantile of Student's t that leaves (1 - level)/2 above it."""
+    """Return the (1 + `level`)/2 quantile of Student's t with `freedom` degrees of freedom."""
     return float(special.stdtrit(freedom, 0.5 + checked_level(level) / 2.0))
 
 
 def median_interval(samples: Floats, level: float = 0.95) -> Interval:
-    """Return the median with its interval of order statistics; the interval is NaN for fewer than six runs at 95 %.
+    """Return the median with an interval of order statistics; with fewer than six runs, a 95 % interval is NaN.
 
     >>> median_interval(np.arange(10.0))
     Interval(value=4.5, low=1.0, high=8.0, runs=10)
@@ -116,16 +117,16 @@ INTERVALS: dict[str, Callable[[Floats, float], Interval]] = {"t": mean_interval,
 
 
 def checked_interval(kind: str) -> str:
-    """Return the name of a kind of intervals; raise UnknownNameError if it does not exist."""
+    """Return `kind`; raise UnknownNameError if it is not a key of `INTERVALS`."""
     if kind not in INTERVALS:
         raise UnknownNameError("kind of intervals", kind, INTERVALS)
     return kind
 
 
 def is_skewed(samples: Floats) -> bool:
-    """Return whether the mean of these runs needs a warning: fewer than 50 runs, with a skewness above 1.
+    """Return whether the mean of `samples` needs a warning: there are fewer than 50, with a skewness above 1.
 
-    A rule of thumb: t-intervals from ten lognormal runs, whose skewness is 6, contain the mean in 84 % of cases.
+    This is a rule of thumb. With ten lognormal runs (skewness 6), 95 % t-intervals contain the mean in 84 % of cases.
     """
     if not 2 < len(samples) < FEW_SKEWED_RUNS or not np.isfinite(samples).all():
         return False
@@ -135,7 +136,7 @@ def is_skewed(samples: Floats) -> bool:
 
 
 def compare_pairs(first: Floats, second: Floats, level: float = 0.95, seed: int = 0, interval: str = "t") -> Comparison:
-    """Compare two agents whose runs are paired entry by entry; `interval` is a key of `INTERVALS`."""
+    """Compare the runs `first` and `second` of two agents in pairs; `interval` is a key of `INTERVALS`."""
     if len(first) != len(second):
         raise SettingError(f"{len(first)} and {len(second)} runs cannot be paired; both agents need the same runs")
     with np.errstate(invalid="ignore"):  # the difference of two infinite regrets is NaN
@@ -150,7 +151,7 @@ def compare_pairs(first: Floats, second: Floats, level: float = 0.95, seed: int 
 def permutation_test(differences: Floats, seed: int = 0) -> float:
     """Return the two-sided p-value of the hypothesis that the differences are symmetric around zero.
 
-    NaN if there are no differences, or if some are not finite.
+    The result is NaN if there are no differences or if a difference is not finite.
 
     >>> permutation_test(np.array([1.0, 2.0, 3.0]))
     0.25
@@ -173,7 +174,7 @@ def permutation_test(differences: Floats, seed: int = 0) -> float:
 
 
 def growth_along(episodes: Floats, regrets: Floats, level: float = 0.95) -> Interval:
-    """Return the growth exponent of the mean of ``regrets[run, point]`` in K; NaN if a mean is not positive."""
+    """Return the growth exponent of the mean of ``regrets[run, point]``; it is NaN if a mean is not positive."""
     last = episodes >= episodes[-1] / 10.0 if len(episodes) else np.zeros(0, dtype=np.bool_)
     if np.count_nonzero(last) < 3 or not len(regrets):
         return Interval(math.nan, math.nan, math.nan, len(regrets))
@@ -182,9 +183,9 @@ def growth_along(episodes: Floats, regrets: Floats, level: float = 0.95) -> Inte
 
 
 def growth_of_means(sizes: Floats, numbers: Floats, level: float = 0.95) -> Interval:
-    """Return the slope of log(mean of ``numbers[run, size]``) on log(size), with the interval of the jackknife.
+    """Return the slope of log(mean of ``numbers[run, size]``) on log(size), with a jackknife interval.
 
-    NaN if a mean is not positive and finite, or if there is only one size.
+    The result is NaN if there is only one size, or if a mean is not positive and finite.
     """
     x, n = np.log(sizes), len(numbers)
     total = numbers.sum(axis=0)
@@ -196,13 +197,13 @@ def growth_of_means(sizes: Floats, numbers: Floats, level: float = 0.95) -> Inte
 
 
 def spread_points(indices: NDArray[np.intp], position: Floats) -> NDArray[np.intp]:
-    """Return a subset of the indices whose positions are spread as evenly as possible."""
+    """Return a subset of `indices` such that the values of `position` are spread as evenly as possible."""
     wanted = np.linspace(position[0], position[-1], GROWTH_POINTS)
     return np.asarray(indices[np.unique(np.searchsorted(position, wanted).clip(max=len(indices) - 1))])
 
 
 def slope(x: Floats, y: Floats) -> Floats:
-    """Return the slope of each row of log y on x by least squares; NaN where some y is not positive."""
+    """Return the least-squares slope of log(`y`) on `x` for each row of `y`; NaN if an entry is not positive."""
     centred = x - x.mean()
     with np.errstate(divide="ignore", invalid="ignore"):
         fitted = np.log(y) @ centred / (centred @ centred)

@@ -1,8 +1,8 @@
 """One table for everything that goalward prints: as text, Markdown, CSV, JSON, HTML or LaTeX.
 
-A row is a dictionary of values. Programs get every value with all its digits (CSV, JSON, Arrow); people get the columns
-that a table names, rounded and escaped (text, Markdown, HTML, LaTeX). An `Interval` is one cell for people and three
-columns for programs: NAME, NAME_low and NAME_high.
+A row is a dictionary of values. Formats for programs (CSV, JSON, Arrow) contain all values with all digits. Formats for
+people (text, Markdown, HTML, LaTeX) contain the columns that the table names, rounded and escaped. An `Interval` is one
+cell for people but three columns for programs: NAME, NAME_low and NAME_high.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ LATEX_NUMBER = re.compile(r"(?P<number>(?P<whole>-?[\d,]+)\.?(?P<fraction>\d*(e[
 
 
 class Cell(NamedTuple):
-    """A value, and the text that people see instead."""
+    """A value for programs with a text for people."""
 
     value: Any
     text: str
 
 
 def written(value: Any, digits: int = 3) -> str:
-    """Write a value for people: numbers with this many digits, None as an empty string.
+    """Return a value as text for people; numbers have `digits` digits, and None becomes an empty string.
 
     >>> written(1234.5), written(12345), written(None), written("a")
     ('1,234', '12,345', '', 'a')
@@ -55,7 +55,7 @@ def written(value: Any, digits: int = 3) -> str:
 
 @dataclass(frozen=True)
 class Column:
-    """A column that people see: the name of its values, its heading and how a value is written."""
+    """A column for people: `name` selects the values, and the function `write` converts a value to text."""
 
     name: str
     heading: str = ""
@@ -63,11 +63,11 @@ class Column:
 
     @property
     def title(self) -> str:
-        """The heading; by default the name of the column, with blanks for underscores."""
+        """The heading, by default the name with spaces instead of underscores."""
         return self.heading or self.name.replace("_", " ")
 
     def text(self, row: Mapping[str, Any]) -> str:
-        """Return the text of this column's cell in a row."""
+        """Return the text of the cell of this column in `row`."""
         value = row.get(self.name)
         return "" if value is None else value.text if isinstance(value, Cell) else self.write(value)
 
@@ -77,7 +77,7 @@ Columns = Sequence[Column | str]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Table:
-    """Rows of values with the columns that people see, between a `title` and `notes`.
+    """A table with rows of values, the columns for people, a `title` and `notes`.
 
     >>> table = Table([{"agent": "psrl", "regret": 2.5}, {"agent": "uniform", "regret": math.nan}])
     >>> table["agent"], len(table)
@@ -89,9 +89,9 @@ class Table:
     """
 
     rows: Sequence[Mapping[str, Any]]
-    """Mappings from names to values; the first row has all names."""
+    """Mappings from names to values. The first row has all names."""
     columns: Columns | None = None
-    """The columns that people see, in this order; a name stands for a column with the defaults. None: all values."""
+    """The columns for people, in order; a string is the name of a column with defaults. None shows all values."""
     name: str = "rows"
     """The key of the rows in JSON."""
     title: str = ""
@@ -99,31 +99,31 @@ class Table:
     group: str = ""
     """The name of the value by which rows are grouped into titled blocks for people."""
     vertical: bool = False
-    """Show a row as a vertical list of facts, without empty values. Every row then needs its own group."""
+    """Show each row as a vertical list of facts, without empty values. Each row must have its own group."""
     types: Mapping[str, str] | None = None
     """The Arrow types of the values, by name; by default they are inferred."""
     most: int | None = None
-    """How many rows people see; by default all."""
+    """The maximum number of rows for people; None shows all rows."""
 
     @classmethod
     def facts(cls, values: Mapping[str, Any], name: str = "facts", title: str = "", **options: Any) -> Table:
-        """Return facts as a table of one row that is shown vertically; the options are those of the constructor."""
+        """Return a table that shows facts (one row) vertically; for `options`, see the constructor."""
         return cls([values], name=name, title=title, vertical=True, **options)
 
     @property
     def is_facts(self) -> bool:
-        """Whether the table is one vertical list of facts."""
+        """Whether the table is a single vertical list of facts."""
         return self.vertical and not self.group
 
     # Output for programs.
 
     def data(self) -> list[dict[str, Any]]:
-        """Return the rows as plain values with all digits; an interval becomes three values."""
+        """Return the rows with plain values for programs; an interval becomes three values."""
         return [plain_values(row) for row in self.rows]
 
     @property
     def names(self) -> list[str]:
-        """The names of the values that programs get."""
+        """The names of the values for programs."""
         if self.rows:
             return list(plain_values(self.rows[0]))
         return list(self.types or [column.name for column in self.shown_columns])
@@ -145,14 +145,14 @@ class Table:
         return text.getvalue()
 
     def json(self) -> str:
-        """Return the rows and notes as one line of JSON; infinite and undefined numbers are null."""
+        """Return the rows and notes as one line of JSON; infinite numbers and NaN become null."""
         return render([self], "json")
 
     # Output for people.
 
     @property
     def shown_columns(self) -> list[Column]:
-        """The columns that people see."""
+        """The columns for people."""
         columns = list(self.rows[0] if self.rows else ()) if self.columns is None else self.columns
         return [Column(column) if isinstance(column, str) else column for column in columns]
 
@@ -169,27 +169,27 @@ class Table:
         return [all(is_number(row.get(column.name)) for row in self.rows) for column in self.shown_columns]
 
     def cells(self, rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-        """Return the lines of cells for people: a name and a text for each fact, or a line for each row."""
+        """Return lines of cells for people: a line for each row or, for facts, a name and a text for each fact."""
         columns = self.shown_columns
         if self.vertical:
             return [[column.title, text] for row in rows for column in columns if (text := column.text(row))]
         return [[column.text(row) for column in columns] for row in rows]
 
     def grouped(self) -> dict[str, list[Mapping[str, Any]]]:
-        """Return the rows that people see, by group."""
+        """Return a dict from group to rows, with only the rows for people."""
         groups: dict[str, list[Mapping[str, Any]]] = {} if self.group else {"": []}
         for row in self.rows[: self.most]:
             groups.setdefault(Column(self.group).text(row), []).append(row)
         return groups
 
     def blocks(self, escape: Callable[[str], str] = str) -> Iterator[tuple[str, list[str], list[list[str]]]]:
-        """Yield the title, the headings and the lines of each group of rows, with every text escaped."""
+        """Yield the title, the headings and the lines of each group of rows; `escape` is applied to every text."""
         for group, rows in self.grouped().items():
             title, *headings = map(escape, [": ".join(filter(None, (group, self.title))), *self.headings])
             yield title, headings, [list(map(escape, line)) for line in self.cells(rows)]
 
     def shown_notes(self, escape: Callable[[str], str]) -> list[str]:
-        """Return the notes, and a note on how many rows are not shown."""
+        """Return the escaped notes, with an additional note if some rows are not shown."""
         rest = 0 if self.most is None else len(self.rows) - self.most
         return list(map(escape, [*self.notes, *([f"and {rest:,} more; --format json lists all"] if rest > 0 else [])]))
 
@@ -206,7 +206,7 @@ class Table:
         return "\n\n".join(filter(None, parts))
 
     def terminal(self, width: int) -> Iterator[Any]:
-        """Yield objects for Rich to print on a terminal: bold headings, and texts wrapped to its width."""
+        """Yield objects that Rich prints on a terminal, with bold headings and with texts wrapped to `width`."""
         from rich.padding import Padding
         from rich.table import Table as RichTable
         from rich.text import Text
@@ -260,7 +260,7 @@ class Table:
 
         Numbers are aligned at their decimal points. The rest of a cell, such as an interval, has its own column. Long
         texts are wrapped, and a table wider than the page is scaled down. If the groups do not fit on one page, each
-        becomes a table.
+        group becomes a table.
         """
         groups = list(self.grouped().values())
         if len(groups) > 1 and sum(map(len, groups)) > LATEX_ROWS:
@@ -292,7 +292,7 @@ class Table:
         return "\n".join([*head, *body, r"\bottomrule", r"\end{tabular}" + "}" * wide, *notes, r"\end{table}"])
 
     def save(self, path: str | Path) -> None:
-        """Write the table to `path` atomically; the ending names the format, as in ``runs.parquet``."""
+        """Write the table to `path` atomically; the ending of `path` selects the format, as in ``runs.parquet``."""
         save([self], path)
 
     _repr_html_ = html
@@ -316,7 +316,7 @@ class Table:
 
 
 class ShownAsFacts:
-    """Base of classes whose `repr` lists their `_facts()`; notebooks show the facts as a table."""
+    """The base of classes whose `repr` lists their `_facts()`; notebooks show these facts as a table."""
 
     def _facts(self) -> Mapping[str, Any]:
         raise NotImplementedError
@@ -329,7 +329,7 @@ class ShownAsFacts:
 
 
 def plain_values(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row as plain values for programs."""
+    """Return a `row` with plain values for programs."""
     values: dict[str, Any] = {}
     for name, value in row.items():
         value = value.value if isinstance(value, Cell) else value
@@ -352,7 +352,7 @@ def is_number(value: object) -> bool:
 
 
 def latex_column(texts: Sequence[str], numbers: bool) -> tuple[str, int, list[str]]:
-    r"""Return a column's LaTeX specification, the number of tabular columns it takes, and its cells.
+    r"""Return the LaTeX specification of a column, its number of tabular columns, and its cells.
 
     >>> latex_column(["1,234 ± 56", "0.5", "-"], numbers=True)[2]
     ['1{,}234 & ${}\\pm 56$', '0.5 & ', '\\multicolumn{2}{c}{-}']
@@ -376,16 +376,16 @@ def latex_column(texts: Sequence[str], numbers: bool) -> tuple[str, int, list[st
 
 
 def latex_math(text: str) -> str:
-    """Return numbers in LaTeX's math notation: grouped thousands, powers of ten, ±."""
+    """Return a text of numbers in LaTeX's math notation, with grouped thousands, powers of ten and ±."""
     text = re.sub(r"e([+-]\d+)", lambda power: rf" \times 10^{{{int(power[1])}}}", text)
     return re.sub(r"(?<=\d),(?=\d)", "{,}", text).replace("±", r"{}\pm").strip()
 
 
 def render(tables: Sequence[Table], format: str = "text") -> str:
-    """Return tables as one text in the given format.
+    """Return `tables` as one text in the given `format`.
 
-    JSON is one object: the rows of each table under its name (an object for facts), and all notes. CSV contains one
-    table, the first that is not a list of facts.
+    The JSON text is one object with all notes and, under the name of each table, its rows (or an object if the table
+    shows facts). The CSV text has only the first table that is not a list of facts.
     """
     if format == "json":
         document = {table.name: table.data()[0] if table.is_facts else table.data() for table in tables}
@@ -397,7 +397,7 @@ def render(tables: Sequence[Table], format: str = "text") -> str:
 
 
 def save(tables: Sequence[Table], path: str | Path) -> None:
-    """Write tables to a file atomically; the ending names the format."""
+    """Write `tables` to a file atomically; the ending of `path` selects the format."""
     path = Path(path)
     check_not_folder(path)
     if path.suffix == ".parquet":

@@ -1,8 +1,8 @@
-"""Classes and functions in users' own Python files, named like ``my_env.py:make_env``.
+"""Load classes and functions from users' own Python files, with references such as ``my_env.py:make_env``.
 
-goalward executes no other user files. It executes a file once per process, and only if it is named. The key of a run
-names a file by the SHA-256 of its text, ``DIGEST.py:make_env``, so editing the file gives new runs and keeps the old
-ones. `imported_code` returns a digest of the user's other files that the file imports.
+goalward executes a user's file only if a reference names the file, and only once per process. The key of a run contains
+the SHA-256 of the file's text, as in ``DIGEST.py:make_env``. If the user edits the file, new runs get new keys and old
+runs are kept. `imported_code` returns a digest of the user's other files that the file imports.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class UserFile(NamedTuple):
 
 
 def is_reference(name: object) -> bool:
-    """Return whether a name means a class or a function in a file.
+    """Return whether `name` is a reference to a class or function in a file.
 
     >>> is_reference("psrl"), is_reference("folder/my_agent.py:MyAgent"), is_reference("my_agent.py")
     (False, True, True)
@@ -60,7 +60,7 @@ def is_reference(name: object) -> bool:
 
 
 def read_user_file(reference: str, folder: Path | None = None) -> tuple[UserFile, str]:
-    """Return the file and the name in a reference such as ``file.py:Name``, with paths relative to a folder."""
+    """Return the file and the name in a `reference` such as ``file.py:Name``; the path is relative to `folder`."""
     name, colon, member = reference.rpartition(":")
     if not colon or not name.endswith(".py") or not member.isidentifier():
         raise SettingError(
@@ -73,7 +73,7 @@ def read_user_file(reference: str, folder: Path | None = None) -> tuple[UserFile
 
 
 def described(name: str) -> str:
-    """Return the name used in messages: the name itself, or ``MyAgent in my_agent.py`` for a reference."""
+    """Return `name` for messages; a reference becomes ``MyAgent in my_agent.py``."""
     if not is_reference(name):
         return name
     file, member = read_user_file(name)
@@ -81,28 +81,28 @@ def described(name: str) -> str:
 
 
 def attached_path(folder: Path, name: str) -> Path:
-    """Return the path of a file named in a study; a stored study names attachments in its results folder."""
+    """Return the path of the file `name` of a study in `folder`; a stored study has its files among attachments."""
     path = folder / name
     return path if path.exists() or not ATTACHED.fullmatch(name) else folder / "../../attachments" / name
 
 
 def remember(file: UserFile) -> str:
-    """Remember a file, so that ``DIGEST.py:name`` refers to it in this process; return the digest."""
+    """Store `file`, so that ``DIGEST.py:name`` refers to this file in this process; return the digest."""
     return _files.setdefault(digest := file.digest, file) and digest
 
 
 def without_digests(text: str) -> str:
-    """Return a text in which each ``DIGEST.py:name`` is shortened to ``name``."""
+    """Return `text` with each ``DIGEST.py:name`` shortened to ``name``."""
     return DIGEST.sub("", text)
 
 
 def digests_in(text: str) -> set[str]:
-    """Return the digests of all files that a text names."""
+    """Return the digests in all references ``DIGEST.py:name`` in `text`."""
     return set(DIGEST.findall(text))
 
 
 def hold(thing: Any) -> str:
-    """Return a reference to an object in memory, which only this process can resolve."""
+    """Return a reference to the object `thing` in memory; only this process can resolve the reference."""
     name = getattr(thing, "__name__", "")
     member = name if name.isidentifier() else "function"
     file = UserFile("memory", f"# {uuid.uuid4().hex}\n")
@@ -112,7 +112,7 @@ def hold(thing: Any) -> str:
 
 
 def load_member(reference: str) -> Any:
-    """Return the class or function that a reference names; its file is executed once per process."""
+    """Return the class or function that `reference` names; execute its file if this is the first use."""
     file, member = read_user_file(reference)
     with _loading:  # several threads of a worker may load it at once
         if file.module not in sys.modules:
@@ -125,7 +125,7 @@ def load_member(reference: str) -> Any:
 
 
 def execute(file: UserFile) -> None:
-    """Execute a file as a module."""
+    """Execute a user's file as a module."""
     module = ModuleType(file.module)
     module.__file__ = file.path
     # Tracebacks show the text that was executed, even if the file has changed since.
@@ -145,9 +145,9 @@ def execute(file: UserFile) -> None:
 
 
 def imported_code(text: str, package: str = "") -> str:
-    """Return a digest of the user's files that a program text imports, directly or not, without installed packages.
+    """Return a digest of the user's files that a program `text` imports directly or indirectly.
 
-    A module is hashed when it is first imported: this process keeps executing that text, even if the file is edited.
+    Installed packages are left out. A module is hashed only once per process, because later edits have no effect on it.
     """
     digests: dict[str, str] = {}
 
@@ -165,7 +165,7 @@ def imported_code(text: str, package: str = "") -> str:
 
 
 def imported_names(text: str, package: str) -> Iterator[str]:
-    """Yield the names of all modules that a program text may import."""
+    """Yield the names of all modules that a program `text` in `package` may import."""
     try:
         nodes = list(ast.walk(ast.parse(text)))
     except SyntaxError:  # a cell of a notebook may hold more than Python
@@ -183,7 +183,7 @@ def imported_names(text: str, package: str) -> Iterator[str]:
 
 
 def module_path(name: str) -> str | None:
-    """Return the file of a module that is or can be imported; None if there is none."""
+    """Return the file of the module `name`, or None if the module has no file or cannot be imported."""
     if name in sys.modules:
         return getattr(sys.modules[name], "__file__", None)
     try:
@@ -193,19 +193,19 @@ def module_path(name: str) -> str | None:
 
 
 def is_users(path: str) -> bool:
-    """Return whether a source file is the user's own, not part of Python, goalward or an installed package."""
+    """Return whether a source file belongs to the user, not to Python, goalward or an installed package."""
     return path.endswith(".py") and not path.startswith(INSTALLED) and "-packages/" not in path.replace("\\", "/")
 
 
 def place_of(error: BaseException) -> str:
-    """Return the innermost line of the user's own files in an error's traceback; empty if there is none."""
+    """Return the innermost line of the user's files in the traceback of `error`, or an empty string."""
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if is_users(frame.filename)]
     return f"{frames[-1].filename}, line {frames[-1].lineno}" if frames else ""
 
 
 @contextlib.contextmanager
 def blaming(what: str, file: str = "") -> Iterator[None]:
-    """Turn errors about settings into SettingError, and likewise any exception in the user's own files."""
+    """Convert exceptions to SettingError if they come from a user's file or from wrong arguments."""
     try:
         yield
     except GoalwardError:

@@ -362,7 +362,7 @@ class TestFiles:
         policy = gw.load_policy(tmp_path / "policy.npz")
         assert policy.knows({"row": 0, "open": 0})
         for observation in ({"open": 0}, {"rwo": 0, "open": 0}):
-            with pytest.raises(StateError, match=r"must be a dict of \(open: .*, row: "):
+            with pytest.raises(StateError, match=r"allows only a dict of \(open: .*, row: "):
                 policy.act(observation)
 
     def test_the_function_that_numbers_observations_is_needed(self, tmp_path: Path) -> None:

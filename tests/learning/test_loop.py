@@ -149,7 +149,7 @@ class TestEnvironments:
                 return Plan(super().plan(state).policy, stop_after_visits=limits)
 
         for place in (worlds.grid_world(), ModelEnvironment(worlds.grid_world())):
-            with pytest.raises(PolicyError, match=r"visit limits .* must be integers of shape \(11, 4\)"):
+            with pytest.raises(PolicyError, match=r"visit limits .* pass integers of shape \(11, 4\)"):
                 learn(Limited(), place, 1)
 
     def test_agents_that_remember(self) -> None:

@@ -159,7 +159,7 @@ def test_any_kind_of_integer_starts(state: Any) -> None:
     ],
 )
 def test_kernels_of_the_wrong_shape(kernel: Any, shape: str) -> None:
-    with pytest.raises(ShapeError, match=rf"P has shape {shape}; it must be \(S, A, S \+ 1\), the last column"):
+    with pytest.raises(ShapeError, match=rf"P has shape {shape}; pass shape \(S, A, S \+ 1\), with the goal"):
         SSP.from_dense(kernel, COSTS)
 
 
@@ -231,7 +231,7 @@ def test_costs_that_are_no_numbers(bad: Any) -> None:
         ([0, 1, 2], [1, 1], [1.0, None], ShapeError, "probabilities has dtype object"),
         ([0, 1, 2], [1, 1], [1.0], ShapeError, r"successors has shape \(2,\) and probabilities \(1,\)"),
         ([0, 1, 2], [[1], [1]], [[1.0], [1.0]], ShapeError, "both must be one-dimensional"),
-        ([1, 1, 2], [1, 1], [1.0, 1.0], ShapeError, "indptr must rise from 0 to 2, the number of entries"),
+        ([1, 1, 2], [1, 1], [1.0, 1.0], ShapeError, "indptr must rise from 0 to 2, the number of successors"),
         ([0, 1, 3], [1, 1], [1.0, 1.0], ShapeError, "indptr must rise from 0 to 2"),
         ([0, 3, 2], [1, 1], [1.0, 1.0], ShapeError, "indptr must rise from 0 to 2"),
         (

@@ -69,7 +69,7 @@ def test_giving_up_comes_once_and_last() -> None:
     ssp = leap(0.5).with_give_up(1.0)
     with pytest.raises(SettingError, match="action 1 already gives up"):
         ssp.with_give_up(1.0)
-    with pytest.raises(ModelError, match="choose the start first"):
+    with pytest.raises(ModelError, match="call with_initial_state before"):
         ssp.with_initial_state(1)
 
 

@@ -56,17 +56,17 @@ def test_repr(layout: GridLayout) -> None:
         (2, 2, [0, 1], [2**40], "cell 1099511627776 lies outside"),
         (2, 2, [0, 0], [3], "cell 0 .* is taken twice; every state and goal needs a cell of its own"),
         (2, 2, [0, 3], [3], "cell 3 .* is taken twice"),
-        (0, 2, [], [], "a grid of 0 x 2 cells; rows and columns must be positive integers"),
-        (2.5, 2, [0], [3], r"a grid of 2\.5 x 2 cells"),
-        ("2", 2, [0], [3], "a grid of '2' x 2 cells"),
+        (0, 2, [], [], "the grid has 0 x 2 cells; rows and columns must be positive integers"),
+        (2.5, 2, [0], [3], r"the grid has 2\.5 x 2 cells"),
+        ("2", 2, [0], [3], "the grid has '2' x 2 cells"),
         (2, 2, [0.5], [3], "cells has dtype float64"),
-        (2, 2, [[0]], [3], r"cells has shape \(1, 1\); it must be a list of cell numbers"),
+        (2, 2, [[0]], [3], r"cells has shape \(1, 1\); pass a list of cell numbers"),
         (2, 2, [0], 3, r"goals has shape \(\)"),
         (2, 2, [2**70], [3], "cells has dtype object"),
         (2, 2, [[0], [1, 2]], [3], "cells is not an array"),
         (2, 2, [0], [[3], 1], "goals is not an array"),
-        ([2, 2], 2, [0], [3], r"a grid of \[2, 2\] x 2 cells; rows and columns must be positive integers"),
-        ([2, 2], [2, 2], [0], [3], r"a grid of \[2, 2\] x \[2, 2\] cells"),
+        ([2, 2], 2, [0], [3], r"the grid has \[2, 2\] x 2 cells; rows and columns must be positive integers"),
+        ([2, 2], [2, 2], [0], [3], r"the grid has \[2, 2\] x \[2, 2\] cells"),
     ],
 )
 def test_faults(rows: Any, columns: Any, cells: Any, goals: Any, message: str) -> None:
@@ -82,5 +82,5 @@ def test_floors_name_the_cells_below_each_other() -> None:
         "row 0, column 0, ground", "row 1, column 0, cellar", "lift", "goal",
     ]  # fmt: skip
     assert GridLayout(**layout.fields()) == layout
-    with pytest.raises(ShapeError, match="3 floors in a grid of 4 rows"):
+    with pytest.raises(ShapeError, match="4 rows for 3 floors"):
         GridLayout(4, 2, [0], [7], floors=["a", "b", "c"])

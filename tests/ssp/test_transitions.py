@@ -169,19 +169,19 @@ def test_too_many_pairs_are_refused_before_they_take_memory() -> None:
 @pytest.mark.parametrize(
     ("table", "goals", "error", "message"),
     [
-        ([], ["g"], ShapeError, r"no transitions; give tuples \(state, action, next state, probability, cost\)"),
+        ([], ["g"], ShapeError, r"no transitions; pass tuples \(state, action, next state, probability, cost\)"),
         ([("a", "x", "g", 1.0)], ["g"], ShapeError, r"transition 0 is \('a', 'x', 'g', 1\.0\); it must be \(state,"),
         ([("a", "x", "g", 1.0, 1.0), 7], ["g"], ShapeError, "transition 1 is 7"),
         (["abcde"], ["c"], ShapeError, "transition 0 is 'abcde'"),
         ([([0, 1], "x", "g", 1.0, 1.0)], ["g"], TypeError, "unhashable"),
         ([("a", {}, "g", 1.0, 1.0)], ["g"], TypeError, "unhashable"),
         (TABLE, [["work"]], TypeError, "unhashable"),
-        (TABLE, [], StateError, "goals is empty; name goals that some transition leads to"),
+        (TABLE, [], StateError, "goals is empty; pass states to which some transition leads"),
         (TABLE, "work", StateError, "goals is 'work'; pass a list of states, even for one goal"),
         (TABLE, 7, StateError, "goals is 7; pass a list"),
-        (TABLE, ["work", "moon"], StateError, "goal 'moon' is never a next state; name goals that some"),
+        (TABLE, ["work", "moon"], StateError, "goal 'moon' is never a next state; pass goals to which some"),
         (TABLE[:3], ["work"], StateError, "state 'stop', reached from 'home' by 'bus', has no transitions of its own"),
-        ([("g", "x", "g", 1.0, 1.0)], ["g"], ShapeError, "every state of the table is a goal; give transitions"),
+        ([("g", "x", "g", 1.0, 1.0)], ["g"], ShapeError, "every transition starts in a goal; add transitions"),
         ([("a", "x", "g", "1", 1.0)], ["g"], ShapeError, "the column of probabilities has dtype <U1"),
         ([("a", "x", "g", 1.0, None)], ["g"], ShapeError, "the column of costs has dtype object"),
         (
@@ -216,6 +216,6 @@ def test_faults(table: Any, goals: Any, error: type[Exception], message: str) ->
 @pytest.mark.parametrize("start", ["work", "moon", 0, ["home"]])
 def test_an_unknown_start(start: Any) -> None:
     with pytest.raises(
-        StateError, match=rf"initial_state is {re.escape(repr(start))}; it must be a non-goal state .*: 'home', 'stop'"
+        StateError, match=rf"initial_state is {re.escape(repr(start))}; choose a non-goal state .*: 'home', 'stop'"
     ):
         SSP.from_transitions(TABLE, goals=["work"], initial_state=start)

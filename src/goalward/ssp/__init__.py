@@ -1,5 +1,5 @@
-"""Stochastic shortest path models: their definition, how to build them, and graph analysis.
+"""Stochastic shortest path models: definition, construction and graph analysis.
 
-`model.py` has the class `SSP`, `checks.py` what every model must satisfy, `transitions.py` the ways to build one,
-`graph.py` dead ends, zero-cost loops and reachability, `layout.py` grids.
+`model.py` defines the class `SSP`, `checks.py` checks models, and `transitions.py` builds models from transitions.
+`graph.py` finds dead ends, zero-cost loops and unreachable states. `layout.py` describes grids.
 """

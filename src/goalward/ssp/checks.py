@@ -1,6 +1,7 @@
-"""What every model must satisfy, and the canonical form of its arrays.
+"""Checks of models, and the canonical form of their arrays.
 
-Messages name the state, the action and the value. Readers of files pass `row_name`: messages then use the file's names.
+Error messages name the state, the action and the value. Functions that read files pass `row_name`, a function that
+names a row by the names in the file.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ LEAST_PROBABILITY = float(np.finfo(np.float64).tiny)
 
 
 class ModelArrays(NamedTuple):
-    """The arrays of a model in canonical form, as `SSP` holds them and as kernels take them."""
+    """The arrays of a model in canonical form, as stored in `SSP` and passed to kernels."""
 
     indptr: Int64s
     successors: Int32s
@@ -29,7 +30,7 @@ class ModelArrays(NamedTuple):
 
 
 class StatesAndActions:
-    """Base of classes with ``costs[s, a]``, whose shape gives the numbers of states and actions."""
+    """The base of classes with an array ``costs[s, a]``, whose shape is (states, actions)."""
 
     costs: Floats
 
@@ -50,9 +51,9 @@ class StatesAndActions:
 
 
 def number_array(name: str, values: ArrayLike, *, integer: bool = False) -> NDArray[Any]:
-    """Return an array of floats, or of integers with 32 or 64 bits; raise ShapeError for anything but numbers."""
+    """Return `values` as an array of floats, or of integers if `integer`; raise ShapeError if they are not numbers."""
     if isinstance(values, np.ma.MaskedArray):
-        raise ShapeError(f"{name} is a masked array, and the mask would be ignored: fill it with .filled first")
+        raise ShapeError(f"{name} is a masked array, which is not supported; call its method .filled first")
     try:
         array = np.asarray(values)
     except ValueError as error:
@@ -68,19 +69,19 @@ def number_array(name: str, values: ArrayLike, *, integer: bool = False) -> NDAr
 
 
 def pair_name(actions: int) -> Callable[[int], str]:
-    """Return a function that names the state-action pair of a row."""
+    """Return a function that takes the number of a row and returns the name of its state-action pair."""
     return lambda row: f"(state {row // actions}, action {row % actions})"
 
 
 def checked_state(state: int, states: int, name: str = "initial_state") -> int:
-    """Return a state as an int; raise StateError if the model does not have it."""
+    """Return `state` as an int; raise StateError unless it is an integer from 0 to `states` - 1."""
     if isinstance(state, bool) or not isinstance(state, int | np.integer) or not 0 <= state < states:
         raise StateError(f"{name} is {state!r}; it must be an integer in 0..{states - 1}")
     return int(state)
 
 
 def check_costs(costs: Floats, name: Callable[[int], str], available: Bools | None = None) -> None:
-    """Raise CostError unless all available costs are finite and not negative; `name` names an entry."""
+    """Raise CostError if an available cost is infinite, NaN or negative; ``name(i)`` is the name of entry i."""
     bad = ~((costs >= 0.0) & (costs < np.inf))
     if available is not None:
         bad &= available
@@ -93,10 +94,10 @@ def check_costs(costs: Floats, name: Callable[[int], str], available: Bools | No
 
 
 def checked_costs(costs: ArrayLike, available: Bools, row_name: Callable[[int], str] | None = None) -> Floats:
-    """Return ``costs[S, A]`` with infinity where an action is not available."""
+    """Return checked ``costs[S, A]``, with infinity where an action is not available."""
     costs = number_array("costs", costs)
     if costs.shape != available.shape:
-        raise ShapeError(f"costs has shape {costs.shape}; it must be {available.shape}: states by actions")
+        raise ShapeError(f"costs has shape {costs.shape}; pass shape {available.shape}, states by actions")
     check_costs(costs.ravel(), row_name or pair_name(available.shape[1]), available.ravel())
     # Adding zero turns -0.0 into 0.0, so that equal models have equal bits and equal hashes.
     return np.ascontiguousarray(np.where(available, costs, np.inf) + 0.0)
@@ -111,7 +112,7 @@ def canonical_rows(
     normalize: bool = False,
     row_name: Callable[[int], str] | None = None,
 ) -> ModelArrays:
-    """Return checked rows in canonical form: sorted successors, each listed once, and no zero probabilities."""
+    """Return checked rows in canonical form: sorted successors without repetitions and without zero probabilities."""
     cost_table = number_array("costs", costs)
     if cost_table.ndim != 2 or 0 in cost_table.shape:
         raise ShapeError(
@@ -130,7 +131,7 @@ def canonical_rows(
     check_probabilities(weights, entry_name)
     if len(targets) and not (targets.min() >= 0 and targets.max() <= S):
         entry = int(np.argmax((targets < 0) | (targets > S)))
-        raise StateError(f"{entry_name(entry)} leads to state {targets[entry]}; states are 0..{S - 1}, the goal is {S}")
+        raise StateError(f"{entry_name(entry)} leads to state {targets[entry]}; use 0..{S - 1}, or {S} for the goal")
     if not is_canonical(pointers, targets, weights):
         from scipy import sparse
 
@@ -158,7 +159,7 @@ def canonical_rows(
 
 
 def check_pointers(indptr: NDArray[Any], successors: NDArray[Any], probabilities: Floats, rows: int) -> None:
-    """Check that the three arrays of compressed rows fit each other and the number of rows."""
+    """Raise ShapeError unless the arrays describe `rows` compressed rows."""
     if indptr.shape != (rows + 1,):
         raise ShapeError(f"indptr has shape {indptr.shape}; {rows} rows (states times actions) need ({rows + 1},)")
     if successors.ndim != 1 or successors.shape != probabilities.shape:
@@ -167,7 +168,7 @@ def check_pointers(indptr: NDArray[Any], successors: NDArray[Any], probabilities
             " both must be one-dimensional and equally long"
         )
     if indptr[0] != 0 or indptr[-1] != len(successors) or (indptr[1:] < indptr[:-1]).any():
-        raise ShapeError(f"indptr must rise from 0 to {len(successors)}, the number of entries; it does not")
+        raise ShapeError(f"indptr must rise from 0 to {len(successors)}, the number of successors; correct indptr")
 
 
 def row_of(indptr: NDArray[Any], entry: int) -> int:
@@ -175,14 +176,14 @@ def row_of(indptr: NDArray[Any], entry: int) -> int:
 
 
 def check_probabilities(probabilities: Floats, name: Callable[[int], str]) -> None:
-    """Raise ProbabilityError unless all probabilities lie in [0, 1]; `name` names an entry."""
+    """Raise ProbabilityError unless all probabilities lie in [0, 1]; ``name(i)`` is the name of entry i."""
     if len(probabilities) and not (probabilities.min() >= 0.0 and probabilities.max() <= 1.0 + ROW_SUM_TOLERANCE):
         entry = int(np.argmax(~((probabilities >= 0.0) & (probabilities <= 1.0 + ROW_SUM_TOLERANCE))))
         raise ProbabilityError(f"{name(entry)} has probability {probabilities[entry]:g}; probabilities lie in [0, 1]")
 
 
 def check_least(indptr: Int64s, probabilities: Floats, row_name: Callable[[int], str], when: str = "") -> None:
-    """Raise ProbabilityError for subnormal probabilities, and for zeros that are due to underflow."""
+    """Raise ProbabilityError if a probability is subnormal, or zero because of underflow."""
     small = probabilities < LEAST_PROBABILITY
     if small.any():
         entry = int(np.argmax(small))
@@ -194,7 +195,7 @@ def check_least(indptr: Int64s, probabilities: Floats, row_name: Callable[[int],
 
 
 def is_canonical(indptr: NDArray[Any], successors: NDArray[Any], probabilities: Floats) -> bool:
-    """Return whether all rows are strictly sorted and free of zeros."""
+    """Return whether the successors of every row are strictly increasing and no probability is zero."""
     rises = np.ones(len(successors) + 1, dtype=np.bool_)
     np.greater(successors[1:], successors[:-1], out=rises[1:-1])
     rises[indptr] = True  # a row may start anywhere
@@ -202,7 +203,7 @@ def is_canonical(indptr: NDArray[Any], successors: NDArray[Any], probabilities: 
 
 
 def checked_sums(indptr: Int64s, probabilities: Floats, row_name: Callable[[int], str], normalize: bool) -> Floats:
-    """Return the probabilities, checked to sum to one in each row; with `normalize`, they are rescaled."""
+    """Return the probabilities after checking that each row sums to one; with `normalize`, rescale them instead."""
     filled = np.flatnonzero(indptr[1:] > indptr[:-1])  # np.diff would take eight times the memory
     if not len(filled):
         return probabilities
@@ -222,7 +223,7 @@ def checked_sums(indptr: Int64s, probabilities: Floats, row_name: Callable[[int]
 
 
 def checked_names(kind: str, names: Iterable[str] | None, count: int) -> tuple[str, ...] | None:
-    """Return names as a tuple; raise ShapeError unless they are `count` strings."""
+    """Return `names` as a tuple; raise ShapeError unless `names` are `count` strings."""
     if names is None:
         return None
     listed = () if isinstance(names, str) else tuple(names)
@@ -233,7 +234,7 @@ def checked_names(kind: str, names: Iterable[str] | None, count: int) -> tuple[s
 
 
 def checked_give_up(rows: ModelArrays, initial_state: int, give_up: object) -> int | None:
-    """Return the give-up action; raise ShapeError unless it is the last one and leads to the start from elsewhere."""
+    """Return `give_up`; raise ShapeError unless it is the last action and leads to the start from all other states."""
     if give_up is None:
         return None
     S, A = len(rows.costs), int(rows.costs.shape[1])

@@ -1,18 +1,18 @@
 """Graph analysis: dead ends, zero-cost loops, reachability, strong components.
 
 Definitions
-    A state is *sure* if some policy reaches the goal from it with probability one. The other states are dead ends, and
-    their value is infinity. A dead end is *maybe* if some policy reaches the goal from it with positive probability,
-    that is, if some path leads there; otherwise it is *never*. A policy is proper if it reaches the goal with
-    probability one from every state. A model is proper if it has a proper policy, that is, if it has no dead ends.
+    A state is *sure* if some policy reaches the goal from this state with probability one. All other states are dead
+    ends, with the value infinity. A dead end is *maybe* if a path leads to the goal, so that some policy reaches the
+    goal with positive probability. Other dead ends are *never*. A policy is proper if it reaches the goal with
+    probability one from every state. A model is proper if it has a proper policy, which means that it has no dead ends.
 
-    The sure states are a greatest fixed point. Start with all states and all rows. Drop every row that may leave the
-    set, then every state that has no path to the goal inside it. Repeat until nothing is dropped.
+    The sure states are a greatest fixed point. Start with the set of all states and all rows. Drop every row that may
+    leave the set, and then every state without a path to the goal inside the set. Repeat until nothing is dropped.
 
-    A zero-cost loop is an end component whose rows all cost nothing: a strongly connected set of states, each with at
-    least one row that never leaves the set. A policy may stay there forever for free, so Bellman's equation alone does
-    not determine the values. Maximal end components are found by dropping rows that leave their strong component until
-    no row leaves it.
+    A zero-cost loop is an end component of zero-cost rows: a strongly connected set of states, each of which has a
+    zero-cost row that never leaves the set. A policy may stay in a loop forever at no cost, so Bellman's equation alone
+    does not determine the values. To find maximal end components, drop rows that leave their strong component until no
+    row does.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ class Structure(ShownAsFacts):
     Attributes
     ----------
     surely
-        States from which some policy reaches the goal with probability one.
+        The states from which some policy reaches the goal with probability one.
     maybe
-        States from which some policy reaches the goal with positive probability, but none with probability one.
+        The states from which the goal can be reached, but from which no policy reaches the goal with probability one.
     never
-        States from which the goal cannot be reached at all.
+        The states from which the goal cannot be reached.
     zero_cost_loops
-        Sets of states in which a policy can stay forever at no cost (maximal end components of zero-cost rows).
+        The sets of states in which a policy can stay forever at no cost (maximal end components of zero-cost rows).
     unreachable
-        States that cannot be reached from the initial state.
+        The states that cannot be reached from the initial state.
     reaches_goal
         Whether some policy reaches the goal with probability one from the initial state.
     """
@@ -60,7 +60,7 @@ class Structure(ShownAsFacts):
 
     @property
     def dead_ends(self) -> Int64s:
-        """States from which no policy reaches the goal with probability one: `maybe` and `never`."""
+        """All states of `maybe` and `never`: no policy reaches the goal from them with probability one."""
         return np.union1d(self.maybe, self.never)
 
     @property
@@ -75,7 +75,7 @@ class Structure(ShownAsFacts):
 
 
 def structure(ssp: SSP) -> Structure:
-    """Return the dead ends of `ssp`, its zero-cost loops and the states that cannot be reached from its start."""
+    """Return the dead ends, the zero-cost loops and the unreachable states of `ssp`."""
     check_model(ssp)
     distance, _, _ = sure_states(ssp, ssp.available)
     component, count = zero_cost_components(ssp, ssp.available)
@@ -94,17 +94,17 @@ def structure(ssp: SSP) -> Structure:
 
 
 def predecessors_of(ssp: SSP, rows: Bools) -> Predecessors:
-    """Return the predecessors of each state along the given rows."""
+    """Return the predecessors of each state, using only the transitions in the masked `rows`."""
     entries = ALL_ENTRIES if rows is ssp.available else np.repeat(rows.reshape(-1), np.diff(ssp.indptr))
     return lightly(list_predecessors, len(ssp.successors))(ssp.state_starts, ssp.successors, entries)
 
 
 def sure_states(ssp: SSP, rows: Bools, predecessors: Predecessors | None = None) -> tuple[Int32s, Int32s, Bools]:
-    """Find the states that can reach the goal almost surely by the given rows.
+    """Return the states from which a policy reaches the goal almost surely by using only the masked `rows`.
 
-    Returns the distance of each state to the goal in steps of positive probability inside the set (-1 for dead ends),
-    the sure states in order of that distance, and the rows that stay inside the set. `predecessors` are those along
-    all rows of the model, if they are known.
+    The result has three arrays: the distance of each state to the goal in steps inside the set (-1 for dead ends), the
+    sure states in order of distance, and a mask of the rows that stay inside the set. `predecessors` are the
+    predecessors along all rows of the model, if the caller has computed them.
     """
     usable = np.array(rows, dtype=np.bool_).reshape(-1)
     distance, order = np.empty((2, ssp.states), dtype=np.int32)
@@ -116,7 +116,7 @@ def sure_states(ssp: SSP, rows: Bools, predecessors: Predecessors | None = None)
 
 
 def zero_cost_components(ssp: SSP, rows: Bools) -> tuple[Int32s, int]:
-    """Return each state's maximal end component among the zero-cost `rows` (-1 for none), and their number.
+    """Return the maximal end component of each state (-1 for none) in the zero-cost `rows`, and their number.
 
     Components are numbered in the order of their first states.
     """
@@ -130,7 +130,7 @@ def zero_cost_components(ssp: SSP, rows: Bools) -> tuple[Int32s, int]:
 
 
 def strong_components(ssp: SSP) -> tuple[Int32s, int]:
-    """Return the strong component of each state, and how many there are."""
+    """Return the strong component of each state, and the number of components."""
     component = np.empty(ssp.states, dtype=np.int32)
     return component, completed(number_components, ssp.state_starts, ssp.successors, ALL_ENTRIES, component)
 
@@ -145,10 +145,10 @@ def find_end_components(
     component: Int32s,
     loop: Int32s,
 ) -> int:
-    """Shrink `rows` to the rows inside end components, write each state's to `loop`, return how many there are.
+    """Write the end component of each state to `loop`, drop all other `rows` and return the number of components.
 
-    `component` has the strong components of a graph that contains these rows. Returns INTERRUPTED on Ctrl-C; the rows
-    dropped by then would be dropped anyway.
+    `component` has the strong components of a graph that contains the rows. The result is INTERRUPTED after Ctrl-C.
+    Calling the function again with the remaining rows gives the same result.
     """
     states = component.size
     actions = rows.size // states
@@ -198,7 +198,7 @@ def find_end_components(
 
 @kernel
 def drop_leaving_rows(indptr: Int64s, successors: Int32s, component: Int32s, rows: Bools, alive: Bools) -> None:
-    """Drop the rows that may lead to another component or the goal; states that have rows left are `alive`."""
+    """Drop the rows that may lead to another component or to the goal; states that keep any row are `alive`."""
     states = component.size
     actions = uint64(rows.size // states)
     for state in range(uint64(states)):
@@ -215,12 +215,12 @@ def drop_leaving_rows(indptr: Int64s, successors: Int32s, component: Int32s, row
 
 
 def can_reach_goal(ssp: SSP) -> Bools:
-    """Return from which states some path leads to the goal."""
+    """Return a mask of the states from which a path leads to the goal."""
     return reached_from(state_graph(ssp).T.tocsr(), ssp.goal)
 
 
 def state_graph(ssp: SSP) -> sparse.csr_array:
-    """Return the graph of the states and the goal, with an entry for every possible transition."""
+    """Return the graph whose nodes are the states and the goal and whose edges are all possible transitions."""
     from scipy import sparse
 
     # The entries of a state are adjacent; repeated entries are one edge.
@@ -229,7 +229,7 @@ def state_graph(ssp: SSP) -> sparse.csr_array:
 
 
 def reached_from(graph: sparse.csr_array, start: int) -> Bools:
-    """Return which states can be reached from `start`; the goal, the last state, is left out."""
+    """Return a mask of the states that can be reached from `start`, without the goal (the last node of `graph`)."""
     from scipy.sparse import csgraph
 
     reached = np.zeros(graph.shape[0], dtype=np.bool_)
@@ -249,7 +249,7 @@ def leads_to(indptr: Int64s, successors: Int32s, usable: Bools, actions: int, st
 
 
 class Predecessors(NamedTuple):
-    """The predecessors of each state y, goal included: ``state[start[y] : start[y + 1]]``, with repetitions."""
+    """Predecessors: those of y (a state or the goal) are ``state[start[y] : start[y + 1]]``, with repetitions."""
 
     start: UInt32s
     state: Int32s
@@ -260,7 +260,7 @@ ALL_ENTRIES = np.empty(0, dtype=np.bool_)
 
 @kernel
 def list_predecessors(first: UInt32s, successors: Int32s, entries: Bools) -> Predecessors:
-    """Return the predecessors of each state along the masked entries; along all entries if the mask is empty."""
+    """Return the predecessors of each state along the masked `entries`, or along all entries if the mask is empty."""
     states = first.size - 1
     start = np.zeros(states + 2, dtype=np.uint32)
     for entry in range(successors.size):
@@ -293,10 +293,10 @@ def drop_rows_into(
     queue: Int32s,
     count: int,
 ) -> int:
-    """Drop rows that may lead to the first `count` states of `queue`, or to states that lose their last row.
+    """Drop rows that may lead to the first `count` states of `queue` or to states that have lost all rows.
 
-    States that lose their last row are no longer `alive` and join the queue. Returns the length of the queue, or
-    INTERRUPTED on Ctrl-C.
+    States that lose all rows are no longer `alive` and join the queue. The result is the length of the queue, or
+    INTERRUPTED after Ctrl-C.
     """
     head = 0
     while head < count:
@@ -334,10 +334,10 @@ def find_sure_states(
     distance: Int32s,
     order: Int32s,
 ) -> int:
-    """Find the sure states, a greatest fixed point: shrink `usable`, fill `distance` and `order`, return their number.
+    """Write the sure states to `distance` and `order`, drop all other rows from `usable`, return the number of states.
 
-    `exact` says that the predecessors are those along the usable rows only. Returns INTERRUPTED on Ctrl-C; the rows
-    dropped by then would be dropped anyway.
+    `exact` means that all predecessors lead along usable rows. The result is INTERRUPTED after Ctrl-C. Calling the
+    function again with the remaining rows gives the same result.
     """
     states = distance.size
     alive = np.empty(states, dtype=np.bool_)
@@ -390,12 +390,12 @@ def find_sure_states(
 
 @kernel
 def number_components(first: UInt32s, successors: Int32s, entries: Bools, component: Int32s) -> int:
-    """Assign numbers to the strong components along some entries; no transition leads to a higher number.
+    """Write the strong component of each state to `component`; no transition leads to a component of higher number.
 
-    Returns how many there are, or INTERRUPTED on Ctrl-C.
+    Only transitions in the mask `entries` count. The result is the number of components, or INTERRUPTED after Ctrl-C.
 
-    Pearce's form of the algorithm (2016): `low` is 0 for a state not seen yet, then the smallest number on the path
-    that the state is known to lead back to, and `done` once its component is complete.
+    The algorithm is that of Pearce (2016). Before a state is visited, its `low` is 0. Then `low` is the smallest number
+    of a state on the path that can be reached. When the component is complete, `low` is `done`.
     """
     states = component.size
     done = states + 1

@@ -1,4 +1,4 @@
-"""Grid geometry: where the states of a grid world lie, and where a step from each cell leads."""
+"""Grid geometry: the cells of the states of a grid world, and the results of steps between cells."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WALL = -1
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GridLayout:
-    """A grid of cells, numbered row by row; a cell that has no state and is not a goal is a wall. Immutable.
+    """An immutable grid of cells, numbered row by row. A cell that has no state and is not a goal is a wall.
 
     Attributes
     ----------
@@ -35,12 +35,12 @@ class GridLayout:
     goals
         The cells that are goals.
     ground
-        The character of each cell on the map that the grid was read from, row by row; None without a map.
+        The characters of the map from which the grid was read, row by row; None without a map.
     wind
-        How many cells the wind of each column carries upwards; None if there is no wind.
+        The number of cells by which the wind of each column pushes upwards; None if there is no wind.
     floors
-        The names of the floors, equal parts of the grid that lie below each other; None if the grid is one floor. In
-        Taxi, each floor is the same map with another location or destination of the passenger.
+        The names of the floors, or None. Floors are equal parts of the grid, one below the other. In Taxi, every floor
+        shows the same map for another location or destination of the passenger.
     """
 
     rows: int
@@ -54,12 +54,12 @@ class GridLayout:
     def __post_init__(self) -> None:
         rows, columns, cells, goals, ground, wind, floors = self.__dict__.values()
         if not all(isinstance(length, int | np.integer) and length > 0 for length in (rows, columns)):
-            raise ShapeError(f"a grid of {rows!r} x {columns!r} cells; rows and columns must be positive integers")
+            raise ShapeError(f"the grid has {rows!r} x {columns!r} cells; rows and columns must be positive integers")
         size = int(rows) * int(columns)
         arrays = {name: number_array(name, array, integer=True) for name, array in (("cells", cells), ("goals", goals))}
         for name, array in arrays.items():
             if array.ndim != 1:
-                raise ShapeError(f"{name} has shape {array.shape}; it must be a list of cell numbers")
+                raise ShapeError(f"{name} has shape {array.shape}; pass a list of cell numbers")
         taken, times = np.unique(np.concatenate(list(arrays.values())), return_counts=True)
         wrong = (taken < 0) | (taken >= size) | (times > 1)
         if wrong.any():
@@ -72,11 +72,11 @@ class GridLayout:
             arrays[name] = array.astype(np.int32)
             arrays[name].flags.writeable = False
         if ground is not None and not (isinstance(ground, str) and len(ground) == size):
-            raise ShapeError(f"ground is {ground!r:.40}; it must be a string with one character for each cell")
+            raise ShapeError(f"ground is {ground!r:.40}; pass a string with one character for each cell")
         if wind is not None and not (len(wind) == int(columns) and all(type(force) is int for force in wind)):
-            raise ShapeError(f"wind is {wind!r:.40}; it must be an integer for each column")
+            raise ShapeError(f"wind is {wind!r:.40}; pass a list with one integer for each column")
         if floors is not None and (not floors or rows % len(floors)):
-            raise ShapeError(f"{len(floors)} floors in a grid of {rows} rows; all floors must be equally high")
+            raise ShapeError(f"{rows} rows for {len(floors)} floors; each floor needs the same number of rows")
         wind, floors = (None if values is None else tuple(values) for values in (wind, floors))
         self.__dict__.update(rows=int(rows), columns=int(columns), **arrays, wind=wind, floors=floors)
 
@@ -84,7 +84,7 @@ class GridLayout:
         return isinstance(other, GridLayout) and self.fields() == other.fields()
 
     def fields(self) -> dict[str, Any]:
-        """Return the arguments of the constructor as plain numbers, lists and texts."""
+        """Return the arguments of the constructor as plain numbers, lists and strings."""
         return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in vars(self).items()}
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -95,7 +95,7 @@ class GridLayout:
 
 
 def state_label(ssp: SSP, state: int) -> str:
-    """Return the name of a state; on a grid, its position if the name is only a number."""
+    """Return the name of `state`. If the name is only a number, return the position on the grid (if any)."""
     layout, name = ssp.layout, ssp.state_name(state)
     if layout is None or not name.isdecimal() or state >= ssp.states:
         return name
@@ -107,10 +107,10 @@ def state_label(ssp: SSP, state: int) -> str:
 
 
 def neighbours(number: Int32s, cells: NDArray[np.intp], wind: Sequence[int] | None = None) -> Int32s:
-    """Return ``reached[cell, direction]``, the state in which a step from the cell ends; directions as in `DIRECTIONS`.
+    """Return ``reached[cell, direction]``, the state after a step from each cell in each direction of `DIRECTIONS`.
 
-    `number` has the state number of each cell, the number of the goal, or `WALL`. Wind adds to the vertical part of a
-    step: a step leads sideways first, then up or down until a wall or the edge stops it.
+    ``number[row, column]`` is the number of a state, the number of the goal, or `WALL`. With wind, a step leads
+    sideways first. Then it leads up or down (the wind adds to the step) until a wall or the edge stops the agent.
     """
     columns = number.shape[1]
     row, column = np.divmod(cells, columns)
@@ -130,7 +130,7 @@ def neighbours(number: Int32s, cells: NDArray[np.intp], wind: Sequence[int] | No
 def moved(
     number: Int32s, row: NDArray[np.intp], column: NDArray[np.intp], down: int | NDArray[np.intp], right: int
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return where one step leads; steps into a wall or off the grid have no effect."""
+    """Return the row and column after one step; steps into a wall or off the grid have no effect."""
     to_row = np.clip(row + down, 0, number.shape[0] - 1)
     to_column = np.clip(column + right, 0, number.shape[1] - 1)
     wall = number[to_row, to_column] == WALL

@@ -1,29 +1,29 @@
 """The stochastic shortest path problem (SSP).
 
 Definition
-    S non-goal states 0..S-1, a goal g = S, A actions, costs c(s, a) >= 0 and a kernel p(s' | s, a) on S ∪ {g}. Starting
-    in `initial_state`, an agent pays c(s, a) for every action until it reaches the goal, where the episode ends.
+    A model has S non-goal states 0..S-1, a goal g = S, A actions, costs c(s, a) >= 0 and probabilities p(s' | s, a). An
+    episode starts in `initial_state`. The agent pays c(s, a) for every action until it reaches the goal.
 
 Representation
-    The kernel is stored in compressed rows. Row r = s * A + a holds the successors of (s, a) in increasing order, each
-    once, with positive probabilities: `successors[indptr[r]:indptr[r + 1]]` and `probabilities[...]` likewise. A row
-    without successors is an action that is not available in s; its cost is stored as infinity.
+    The probabilities are stored in compressed rows. Row r = s * A + a holds the possible successors of (s, a) in
+    increasing order: `successors[indptr[r]:indptr[r + 1]]`. Their probabilities have the same indices in
+    `probabilities`. If an action is not available in a state, the row is empty and the cost is infinity.
 
-    A row whose entries sum to 1 within 1e-9 is accepted unchanged. It stands for the distribution proportional to its
-    entries, so every statement about the model is exact.
+    A row is accepted unchanged if its entries sum to 1 within 1e-9. The row stands for the distribution proportional to
+    its entries, so every statement about the model is exact.
 
-Equality, `hash` and `digest` depend on this mathematical content and on `give_up`, not on names and layout.
+Equality, `hash` and `digest` depend on these data, on the start and on `give_up`, but not on names and layout.
 
 Giving up
-    In every state but the start, one more action, *give up*, leads to the start with probability one and costs J > 0.
-    The episode continues there and still ends only at the goal. UC-SSP assumes such a reset of known cost for models in
-    which the goal cannot be reached from every state (Tarbouriech et al., ICML 2020).
+    The additional action *give up* is available in every state except the start. This action costs J > 0 and leads to
+    the start with probability one. The episode continues and still ends only at the goal. UC-SSP assumes a reset of
+    known cost if the goal cannot be reached from every state (Tarbouriech et al., ICML 2020).
 
-    V_J(s), the optimal value of the model with this action, is at most J + V_J(start). It is finite everywhere if,
-    without giving up, the goal can be reached from the start with positive probability. Suppose a policy reaches the
-    goal with probability p, ends in a dead end otherwise and gives up there, and pays C in expectation before that.
-    From the start it costs (C + (1 - p) J) / p. So for large J the best policy maximises p, and for small J it gives up
-    early. Regret is measured against V_J(start), the cost of the best policy that may give up, too.
+    Let V_J(s) be the optimal value with this action. V_J(s) is at most J + V_J(start). V_J is finite everywhere if a
+    path leads from the start to the goal without giving up. Consider a policy that reaches the goal with probability p
+    and otherwise gives up in a dead end. Let C be its expected cost until the goal or until giving up. Then its
+    expected total cost from the start is (C + (1 - p) J) / p. For large J, the best policy therefore maximises p. For
+    small J, the best policy gives up early. Regret is measured against V_J(start).
 """
 
 from __future__ import annotations
@@ -56,22 +56,22 @@ HASHED_AT_ONCE = 1 << 22  # numbers
 class SSP(StatesAndActions, ShownAsFacts):
     """A stochastic shortest path problem; immutable.
 
-    Make one with `from_dense`, `from_rows` or `from_transitions`, or read one with `load`.
+    Make a model with `from_dense`, `from_rows` or `from_transitions`, or read a model with `load`.
 
     Attributes
     ----------
     indptr, successors, probabilities
-        The kernel in compressed rows, read-only; row ``s * A + a``.
+        Read-only arrays: the probabilities in compressed rows, where the row of (s, a) is ``s * A + a``.
     costs
-        ``costs[s, a]``, read-only; infinity where the action is not available.
+        A read-only array ``costs[s, a]``, with infinity where the action is not available.
     initial_state
         Where every episode starts.
     state_names, action_names
-        Labels, or None.
+        The names of the states and of the actions, or None.
     layout
-        Where the states lie on a grid, or None.
+        The positions of the states on a grid, or None.
     give_up
-        The action that goes back to the start at a known cost, or None: see `with_give_up`.
+        The number of the action that gives up (see `with_give_up`), or None.
 
     Examples
     --------
@@ -98,7 +98,7 @@ class SSP(StatesAndActions, ShownAsFacts):
 
     @classmethod
     def _trusted(cls, *values: Any, **named: Any) -> SSP:
-        """Return a model with these fields, unchecked, and make its arrays read-only; labels are optional."""
+        """Return a model with these fields, without checks, and make its arrays read-only; labels are optional."""
         fields: dict[str, Any] = dict.fromkeys(FIELDS) | dict(zip(FIELDS, values, strict=False)) | named
         for name in ModelArrays._fields:
             fields[name].flags.writeable = False
@@ -122,15 +122,15 @@ class SSP(StatesAndActions, ShownAsFacts):
         give_up: int | None = None,
         row_name: Callable[[int], str] | None = None,
     ) -> SSP:
-        """Make a model from compressed rows: row ``s * A + a``, successor S is the goal.
+        """Make a model from compressed rows. The row of (s, a) is ``s * A + a``, and S is the goal.
 
-        Row r has the entries ``indptr[r]`` to ``indptr[r + 1]`` of `successors` and `probabilities`. `initial_state`,
-        `state_names`, `action_names` and `layout` are as in `from_dense`.
+        Row r consists of ``successors[indptr[r]:indptr[r + 1]]`` and the `probabilities` with the same indices. For
+        `initial_state`, `state_names`, `action_names` and `layout`, see `from_dense`.
 
-        The probabilities of repeated successors in a row are added up, and zeros are dropped. The shape of `costs`
-        gives the numbers of states and actions. `normalize` rescales rows that do not sum to one. `give_up` is the last
-        action if agents know that it leads back to the start; `with_give_up` adds such an action. `row_name` names a
-        row in error messages; if it is passed, the arrays are not copied.
+        If a row repeats a successor, its probabilities are added up. Zeros are dropped. `costs` must have shape (S, A).
+        `normalize` rescales rows that do not sum to one. `give_up` is None, or the last action if agents know that this
+        action leads to the start (see `with_give_up`). The function `row_name` returns the name of a row for error
+        messages; if `row_name` is passed, the arrays are not copied.
         """
         rows = checks.canonical_rows(indptr, successors, probabilities, costs, normalize=normalize, row_name=row_name)
         S, A = rows.costs.shape
@@ -155,10 +155,11 @@ class SSP(StatesAndActions, ShownAsFacts):
         action_names: Sequence[str] | None = None,
         layout: GridLayout | None = None,
     ) -> SSP:
-        """Make a model from ``P[S, A, S + 1]``, whose last column is the goal, and ``costs[S, A]``.
+        """Make a model from ``costs[S, A]`` and ``P[S, A, S + 1]``, where the last column of `P` is the goal.
 
-        A row of zeros is an action that is not available. `normalize` rescales rows that do not sum to one.
-        `state_names` and `action_names` are for people, `layout` for drawing, and `initial_state` is an index.
+        If an action is not available, its row must be zero. `normalize` rescales rows that do not sum to one.
+        `initial_state` is a number. `state_names` and `action_names` are shown to people, and `layout` is used in
+        figures.
         """
         return cls.from_rows(
             *dense_rows(P), costs, initial_state, normalize=normalize, state_names=state_names,
@@ -176,10 +177,10 @@ class SSP(StatesAndActions, ShownAsFacts):
     ) -> SSP:
         """Make a model from `transitions`: tuples (state, action, next state, probability, cost).
 
-        States and actions have any names, and are numbered in order of appearance. The probabilities of repeated
-        transitions are added up. The cost of a pair is the mean cost of its tuples, weighted by their probabilities.
-        All `goals` become one goal. `initial_state` is by default the state of the first tuple. `normalize` rescales
-        rows that do not sum to one.
+        The names of states and actions are arbitrary hashable objects. They are numbered in order of appearance. The
+        probabilities of repeated transitions are added up. The cost of a state-action pair is the mean cost of its
+        tuples, weighted by their probabilities. All `goals` become one goal. By default, `initial_state` is the state
+        of the first tuple. `normalize` rescales rows that do not sum to one.
         """
         return cls.from_rows(**read_transitions(transitions, goals, initial_state, normalize))
 
@@ -194,11 +195,11 @@ class SSP(StatesAndActions, ShownAsFacts):
         limit: int = 1_000_000,
         normalize: bool = False,
     ) -> SSP:
-        """Make a model of all states that are reachable from a start; states and actions are anything hashable.
+        """Make a model of all states that can be reached from `start`; states and actions are hashable objects.
 
-        `actions` lists the actions of every state, or is a function from a state to its actions. `successors` is a
-        function from a state and an action to triples (next state, probability, cost). `goal` is a predicate, a list or
-        set of goals, or one goal. More than `limit` states are an error. `normalize` rescales rows that do not sum to
+        `actions` is a list of the actions, or a function that returns the actions of a state. ``successors(state,
+        action)`` returns triples (next state, probability, cost). `goal` is a predicate, a list or set of goals, or one
+        goal. If more than `limit` states are found, ShapeError is raised. `normalize` rescales rows that do not sum to
         one.
 
         Examples
@@ -213,16 +214,16 @@ class SSP(StatesAndActions, ShownAsFacts):
 
     @classmethod
     def from_table(cls, table: Any, **options: Any) -> SSP:
-        """Make a model from a mapping of columns, a pyarrow table or a data frame; the options are those of `load`.
+        """Make a model from a mapping of columns, a pyarrow table or a data frame, with the options of `load`.
 
-        The columns are ``state``, ``action``, ``next_state``, ``probability`` (or ``count``) and ``cost``.
+        `table` has the columns ``state``, ``action``, ``next_state``, ``probability`` (or ``count``) and ``cost``.
         """
         from goalward.interchange.tables import read
 
         return cls.from_rows(**read(table, **options))
 
     def to_table(self) -> Any:
-        """Return the transitions as a pyarrow table; those of the initial state come first."""
+        """Return the transitions as a pyarrow table, which starts with the transitions of the initial state."""
         from goalward.interchange.tables import to_table
 
         return to_table(self)
@@ -238,15 +239,16 @@ class SSP(StatesAndActions, ShownAsFacts):
         normalize: bool = False,
         prior: float | None = None,
     ) -> SSP:
-        """Read a model from a file; its content is checked like any other input.
+        """Read a model from a file and check its content.
 
         The ending of `path` names the format: ``.npz`` or ``.json`` (goalward's own), ``.csv`` or ``.parquet`` (tables
         of transitions), ``.umb`` or ``.drn`` (model checkers).
 
-        `start` is the name or number of the initial state, by default the one in the file. Files of other tools take
-        `goal`, the name or label of the goal or several of these (default ``goal``), and `normalize`, to rescale rows
-        that do not sum to one. For files of model checkers, `cost` names the reward structure that is the cost, or is
-        the cost of every step. In tables, repeated transitions are added up, and `prior` is added to every count.
+        `start` is the name or number of the initial state (by default, the initial state in the file). The other
+        options are not for goalward's own formats. `goal` is the name or label of the goal, or a list of names (default
+        ``goal``). `normalize` rescales rows that do not sum to one. For files of model checkers, `cost` is the name of
+        the reward structure to use as cost, or a number: the cost of every step. For tables, `prior` is added to every
+        count. Repeated transitions in tables are added up.
         """
         from goalward import interchange
 
@@ -269,50 +271,50 @@ class SSP(StatesAndActions, ShownAsFacts):
 
     @cached_property
     def available(self) -> Bools:
-        """``available[s, a]``: whether the action can be played in the state."""
+        """``available[s, a]`` is True if action a can be played in state s."""
         mask: Bools = (self.indptr[1:] > self.indptr[:-1]).reshape(self.costs.shape)
         mask.flags.writeable = False
         return mask
 
     @cached_property
     def state_starts(self) -> UInt32s:
-        """The index in `successors` of each state's first entry, followed by the number of entries."""
+        """The index of the first entry of each state in `successors`, followed by the number of all entries."""
         return self.indptr[:: self.actions].astype(np.uint32)
 
     @property
     def arrays(self) -> ModelArrays:
-        """The arrays of the model, as kernels take them."""
+        """The arrays of the model in the form that kernels take."""
         return ModelArrays(self.indptr, self.successors, self.probabilities, self.costs)
 
     def row(self, state: int, action: int) -> tuple[Int32s, Floats]:
-        """Return the successors of `action` in `state`, and their probabilities."""
+        """Return two arrays: the successors of `action` in `state`, and their probabilities."""
         row = checks.checked_state(state, self.states, "state") * self.actions
         row += checks.checked_state(action, self.actions, "action")
         entries = slice(self.indptr[row], self.indptr[row + 1])
         return self.successors[entries], self.probabilities[entries]
 
     def to_dense(self) -> Floats:
-        """Return the kernel as ``P[S, A, S + 1]``."""
+        """Return the transition probabilities as an array ``P[S, A, S + 1]``."""
         P = np.zeros((self.states * self.actions, self.states + 1))
         rows = np.repeat(np.arange(len(P)), np.diff(self.indptr))
         P[rows, self.successors] = self.probabilities
         return P.reshape(self.states, self.actions, self.states + 1)
 
     def with_costs(self, costs: ArrayLike) -> SSP:
-        """Return the same model with other costs; costs of unavailable actions are ignored."""
+        """Return the same model with the given `costs`; the costs of unavailable actions are ignored."""
         return self._replace(costs=checks.checked_costs(costs, self.available))
 
     def with_initial_state(self, state: int) -> SSP:
         """Return the same model with `state` as its initial state."""
         if self.give_up is not None:
-            raise ModelError("giving up leads to the start; choose the start first, then call with_give_up")
+            raise ModelError("giving up leads to the old start; call with_initial_state before with_give_up")
         return self._replace(initial_state=checks.checked_state(state, self.states))
 
     def with_give_up(self, cost: float) -> SSP:
-        """Return the model with one more action, the last: give up and go back to the start from any other state.
+        """Return the model with an additional last action, which gives up: it leads from any other state to the start.
 
-        An episode still ends only at the goal. So the goal is reached almost surely if it can be reached at all, and
-        every value is at most `cost` plus the value of the start.
+        An episode still ends only at the goal. If a path leads from the start to the goal, some policy now reaches the
+        goal almost surely. The value of every state is at most `cost` plus the value of the start.
 
         Examples
         --------
@@ -345,24 +347,24 @@ class SSP(StatesAndActions, ShownAsFacts):
         return SSP._trusted(**({name: self.__dict__[name] for name in FIELDS} | changes))
 
     def state_name(self, state: int) -> str:
-        """Return the label of a state: its name, else its number; the goal is called goal."""
+        """Return the name of `state`, or its number if it has no name; the name of the goal is "goal"."""
         if state == self.goal:
             return "goal"
         if not 0 <= state < self.states:
-            raise StateError(f"there is no state {state}; the model has 0..{self.states - 1} and the goal {self.goal}")
+            raise StateError(f"the model has no state {state}; use 0..{self.states - 1}, or {self.goal} for the goal")
         return self.state_names[state] if self.state_names else str(state)
 
     def action_name(self, action: int) -> str:
-        """Return the label of an action: its name, else its number; "none" for -1, which policies have at dead ends."""
+        """Return the name of `action`, or its number if it has no name; -1 (no action, at dead ends) is "none"."""
         if action == -1:
             return "none"
         if not 0 <= action < self.actions:
-            raise StateError(f"there is no action {action}; the model has 0..{self.actions - 1}")
+            raise StateError(f"the model has no action {action}; use 0..{self.actions - 1}")
         return self.action_names[action] if self.action_names else str(action)
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the mathematical content: the same on every machine, different for different models."""
+        """The SHA-256 of the model without its names and layout, which is the same on every machine."""
         give_up = "" if self.give_up is None else f" {self.give_up}"
         content = hashlib.sha256(f"goalward-ssp {self.states} {self.actions} {self.initial_state}{give_up}".encode())
         with phase("hashing the model"):
@@ -384,7 +386,7 @@ class SSP(StatesAndActions, ShownAsFacts):
         return int(self.digest[:15], 16)
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"an SSP is immutable: {name!r} cannot be set; see with_costs and with_initial_state")
+        raise AttributeError(f"an SSP is immutable: {name!r} cannot be set; call with_costs or with_initial_state")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return SSP._trusted, tuple(self.__dict__[name] for name in FIELDS)
@@ -408,7 +410,7 @@ FIELDS = tuple(SSP.__annotations__)
 
 
 def restrict_actions(ssp: SSP, available: Bools) -> SSP:
-    """Return the model with only those actions for which ``available[s, a]`` is True."""
+    """Return `ssp` with only the actions for which ``available[s, a]`` is True."""
     lengths = np.diff(ssp.indptr)
     entries = np.repeat(available.reshape(-1), lengths)
     return ssp._replace(
@@ -423,6 +425,6 @@ def check_model(world: object) -> None:
     """Raise SettingError unless `world` is an SSP."""
     if not isinstance(world, SSP):
         raise SettingError(
-            f"world is {world!r:.80}; it must be an SSP: gw.worlds.load reads worlds and files, gw.from_gymnasium reads"
+            f"world is {world!r:.80}; pass an SSP: gw.worlds.load reads worlds and files, gw.from_gymnasium reads"
             " environments, and SSP.from_transitions reads tables"
         )

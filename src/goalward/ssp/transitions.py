@@ -1,12 +1,12 @@
 """Conversion of tuples, successor functions and dense arrays to compressed rows.
 
-A table of transitions is stored as columns: names as numbers in order of appearance, probabilities and costs as floats.
-`encode` turns tuples into columns batch by batch, so a generator of millions of tuples is never in memory as a whole.
-`interchange/tables.py` reads columns from files. `rows_of` checks columns from both sources and sorts them into rows.
-Error messages use the names in the table.
+A table of transitions is stored as columns. Names are replaced by numbers in order of appearance; probabilities and
+costs are floats. `encode` converts tuples to columns batch by batch, so a generator of millions of tuples is never in
+memory as a whole. `interchange/tables.py` reads columns from files. `rows_of` checks the columns and converts them to
+rows. Error messages use the names in the table.
 
-`reachable_transitions` explores a successor function breadth first from the start, so the start is state 0 and the
-others are numbered by their distance from it. It never asks for the successors of goals.
+`reachable_transitions` explores a successor function breadth first from the start, so the start is state 0 and other
+states are numbered in order of their distance from the start. The successor function is never called for goals.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LARGEST_PAIRS = 1 << 27
 
 
 class Columns(NamedTuple):
-    """A table of transitions as columns; `state_names[states[i]]` is where transition i starts."""
+    """A table of transitions as columns; transition i starts in the state `state_names[states[i]]`."""
 
     states: Codes
     actions: Codes
@@ -43,7 +43,7 @@ class Columns(NamedTuple):
     action_names: Sequence[Hashable]
 
     def entry(self, number: int) -> Transition:
-        """Return a transition as a tuple."""
+        """Return the transition `number` as a tuple."""
         return (
             self.state_names[self.states[number]],
             self.action_names[self.actions[number]],
@@ -53,19 +53,19 @@ class Columns(NamedTuple):
         )
 
     def select(self, rows: Bools | Int64s) -> Columns:
-        """Return some of the transitions."""
+        """Return the transitions in `rows`, a mask or an array of numbers."""
         return self._replace(**{name: getattr(self, name)[rows] for name in self._fields[:5]})
 
 
 def read_transitions(
     transitions: Iterable[Transition], goals: Iterable[Hashable], initial_state: Hashable | None, normalize: bool
 ) -> dict[str, Any]:
-    """Return the arguments of `SSP.from_rows` for a table of tuples, whose states and actions are numbered."""
+    """Return the arguments of `SSP.from_rows` for `transitions`, with numbers for states and actions."""
     return rows_of(encode(transitions), partial(goal_mask, goals=goals), initial_state, normalize, lambda row: "")
 
 
 def encode(transitions: Iterable[Transition]) -> Columns:
-    """Return tuples of transitions as columns."""
+    """Convert tuples of transitions to columns."""
     states: dict[Hashable, int] = defaultdict(count().__next__)
     actions: dict[Hashable, int] = defaultdict(count().__next__)
     batches: list[tuple[Any, ...]] = []
@@ -76,7 +76,7 @@ def encode(transitions: Iterable[Transition]) -> Columns:
             for number, entry in enumerate(batch, first):
                 if not isinstance(entry, tuple | list) or len(entry) != 5:
                     raise ShapeError(
-                        f"transition {number} is {entry!r}; it must be (state, action, next state, probability, cost)"
+                        f"transition {number} is {entry!r}; pass (state, action, next state, probability, cost)"
                     )
         flat: list[Any] = list(chain.from_iterable(batch))
         columns = [
@@ -87,13 +87,13 @@ def encode(transitions: Iterable[Transition]) -> Columns:
         batches.append((*columns, probabilities, number_array("the column of costs", flat[4::5])))
         first += len(batch)
     if not batches:
-        raise ShapeError("there are no transitions; give tuples (state, action, next state, probability, cost)")
+        raise ShapeError("there are no transitions; pass tuples (state, action, next state, probability, cost)")
     arrays: Any = (np.concatenate(pieces) for pieces in zip(*batches, strict=True))
     return Columns(*(*arrays, list(states), list(actions)))
 
 
 def goal_mask(columns: Columns, goals: Iterable[Hashable]) -> Bools:
-    """Return which names are goals; raise StateError if no transition leads to one of them."""
+    """Return a mask of the state names in `goals`; raise StateError for a goal to which no transition leads."""
     if isinstance(goals, str) or not isinstance(goals, Iterable):
         raise StateError(f"goals is {goals!r}; pass a list of states, even for one goal")
     numbers = {name: number for number, name in enumerate(columns.state_names)}
@@ -102,10 +102,10 @@ def goal_mask(columns: Columns, goals: Iterable[Hashable]) -> Bools:
     mask = np.zeros(len(numbers), dtype=np.bool_)
     for goal in goals:
         if goal not in numbers or not reached[numbers[goal]]:
-            raise StateError(f"goal {goal!r} is never a next state; name goals that some transition leads to")
+            raise StateError(f"goal {goal!r} is never a next state; pass goals to which some transition leads")
         mask[numbers[goal]] = True
     if not mask.any():
-        raise StateError("goals is empty; name goals that some transition leads to")
+        raise StateError("goals is empty; pass states to which some transition leads")
     return mask
 
 
@@ -116,10 +116,10 @@ def rows_of(
     normalize: bool,
     location: Callable[[int], str],
 ) -> dict[str, Any]:
-    """Check columns, sort them into rows and return the arguments of `SSP.from_rows`.
+    """Check `columns`, convert them to rows and return the arguments of `SSP.from_rows`.
 
-    `goals` returns which of the names are goals. `start` is the name of the initial state, by default the first
-    non-goal state. `location` returns the position of a row in the table, for messages. Repeats are summed.
+    `goals` returns a mask of the state names that are goals. `start` is the name of the initial state, by default the
+    first non-goal state. `location` returns the text for a row of the table in messages. Repeats are summed.
     """
     is_goal = goals(columns)
     table_rows = None
@@ -130,7 +130,7 @@ def rows_of(
     actions, old_actions = by_appearance(columns.actions, len(columns.action_names))
     S, A = len(old_states), len(old_actions)
     if not S:
-        raise ShapeError("every state of the table is a goal; give transitions that start in other states")
+        raise ShapeError("every transition starts in a goal; add transitions that start in other states")
     check_pairs(S, A)
     states[is_goal] = S
 
@@ -143,7 +143,7 @@ def rows_of(
         state, action, after, *_ = columns.entry(row)
         raise StateError(
             f"state {after!r}, reached from {state!r} by {action!r}{where(row)}, has no transitions of its own"
-            " and is not a goal; add it to goals or give it an action"
+            " and is not a goal; add this state to goals, or add transitions from it"
         )
     # Each number is checked on its own, before sums and means can hide an error.
     check_probabilities(columns.probabilities, lambda row: f"transition {columns.entry(row)!r}{where(row)}")
@@ -152,7 +152,7 @@ def rows_of(
     action_names = [columns.action_names[number] for number in old_actions.tolist()]
     if start is not None and start not in state_names:
         names = ", ".join(map(repr, state_names[:20])) + f" and {S - 20} more" * (S > 20)
-        raise StateError(f"initial_state is {start!r}; it must be a non-goal state of the table: {names}")
+        raise StateError(f"initial_state is {start!r}; choose a non-goal state of the table: {names}")
     rows, codes, next_states, probabilities, paid, *_ = columns
     columns = columns.select(np.flatnonzero(False))  # no rows, which frees the memory of the columns
     for numbers, table in ((rows, states), (codes, actions), (next_states, states)):
@@ -188,7 +188,7 @@ def rows_of(
 
 
 def check_pairs(states: int, actions: int) -> None:
-    """Raise ShapeError for tables that would take too much memory, before it is allocated."""
+    """Raise ShapeError if a model with these numbers of `states` and `actions` would take too much memory."""
     if states * actions > LARGEST_PAIRS:
         raise ShapeError(
             f"there are {states} states and {actions} actions, {states * actions} pairs; the limit is {LARGEST_PAIRS}:"
@@ -197,7 +197,7 @@ def check_pairs(states: int, actions: int) -> None:
 
 
 def by_appearance(codes: Codes, size: int) -> tuple[Int32s, Int64s]:
-    """Assign numbers to codes in order of appearance; return each code's number (-1 if absent) and the inverse."""
+    """Return a number for each code (-1 if absent), in order of appearance in `codes`, and the inverse."""
     first = np.full(size, len(codes), dtype=np.int64)
     for begin in range((len(codes) - 1) // BLOCK * BLOCK, -1, -BLOCK):
         block = codes[begin : begin + BLOCK]
@@ -209,14 +209,14 @@ def by_appearance(codes: Codes, size: int) -> tuple[Int32s, Int64s]:
 
 
 def renumber(numbers: Codes, table: Int32s) -> None:
-    """Replace each number by its entry in a table, in place."""
+    """Replace each entry n of `numbers` by ``table[n]``, in place."""
     for begin in range(0, len(numbers), BLOCK):
         block = numbers[begin : begin + BLOCK]
         block[:] = table[block]
 
 
 def mean_costs(rows: Codes, weights: Floats, paid: Floats, size: int) -> Floats:
-    """Return the mean cost of each of `size` rows; if all transitions of a row cost the same, exactly that cost."""
+    """Return the mean cost of each row, without rounding if all transitions of the row have the same cost."""
     price = np.zeros(size)
     price[rows] = paid
     blocks = [slice(begin, begin + BLOCK) for begin in range(0, len(rows), BLOCK)]
@@ -231,7 +231,7 @@ def mean_costs(rows: Codes, weights: Floats, paid: Floats, size: int) -> Floats:
 
 
 class Goal:
-    """All goal states, merged."""
+    """The single goal that replaces all goal states."""
 
     def __repr__(self) -> str:
         return "the goal"
@@ -247,7 +247,7 @@ def reachable_transitions(
     goal: object,
     limit: int,
 ) -> Iterator[Transition]:
-    """Yield the transitions of all reachable states; transitions to any goal lead to `GOAL`."""
+    """Yield the transitions of all states that are reachable from `start`, with `GOAL` in place of every goal."""
     is_goal = goal_test(goal)
     if is_goal(start):
         raise StateError(f"start {start!r} is a goal; choose another start")
@@ -288,17 +288,17 @@ def reachable_transitions(
 
 
 def goal_test(goal: object) -> Callable[[Hashable], object]:
-    """Return a predicate for goals that are given as a function, a list or set of states, or one state."""
+    """Return a predicate for `goal`, which is a predicate, a list or set of states, or one state."""
     if callable(goal):
         return goal
     return frozenset(goal if isinstance(goal, list | set | frozenset | range) else [goal]).__contains__
 
 
 def dense_rows(P: ArrayLike) -> tuple[Int64s, Int64s, Floats]:
-    """Return the compressed rows of ``P[S, A, S + 1]``; every nonzero number becomes an entry."""
+    """Return the nonzero entries of ``P[S, A, S + 1]`` as compressed rows."""
     kernel = number_array("P", P)
     if kernel.ndim != 3 or kernel.shape[2] != kernel.shape[0] + 1 or 0 in kernel.shape:
-        raise ShapeError(f"P has shape {kernel.shape}; it must be (S, A, S + 1), the last column being the goal")
+        raise ShapeError(f"P has shape {kernel.shape}; pass shape (S, A, S + 1), with the goal as the last column")
     flat = kernel.reshape(-1, kernel.shape[2])
     rows, successors = np.nonzero(flat)
     return np.append(0, np.cumsum(np.count_nonzero(flat, axis=1))), successors, flat[rows, successors]
