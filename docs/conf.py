@@ -50,6 +50,11 @@ html_static_path = ["_static", "first-run.png"]
 html_css_files = ["goalward.css"]
 html_favicon = "_static/favicon.svg"
 html_show_sourcelink = False
+html_theme_options = {
+    "source_repository": "https://github.com/goalward/goalward/",
+    "source_branch": "main",
+    "source_directory": "docs/",
+}
 # Prompts and output are not copied.
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
@@ -158,6 +163,25 @@ def add_social_tags(app: Sphinx, page: str, template: str, context: dict[str, An
     context["metatags"] = context.get("metatags", "") + "\n".join(tags)
 
 
+NUMPY, GYMNASIUM = "https://numpy.org/doc/stable/reference/", "https://gymnasium.farama.org/api/"
+TYPES_ELSEWHERE = {
+    "ArrayLike": f"{NUMPY}typing.html#numpy.typing.ArrayLike",
+    "numpy.random.Generator": f"{NUMPY}random/generator.html#numpy.random.Generator",
+    "np.random.Generator": f"{NUMPY}random/generator.html#numpy.random.Generator",
+    "gymnasium.Env": f"{GYMNASIUM}env/#gymnasium.Env",
+    "Path": "https://docs.python.org/3/library/pathlib.html#pathlib.Path",
+    "pathlib.Path": "https://docs.python.org/3/library/pathlib.html#pathlib.Path",
+    **dict.fromkeys(("Bools", "Floats", "Int64s", "NDArray"), f"{NUMPY}generated/numpy.ndarray.html"),
+}
+"""Types of other libraries in signatures, with the pages that describe them. Builds need no network for these."""
+
+
+def link_elsewhere(app: Sphinx, env: Any, node: nodes.Element, content: nodes.Element) -> nodes.Node | None:
+    """Link a type in a signature to the documentation of its library."""
+    address = TYPES_ELSEWHERE.get(node.get("reftarget", ""))
+    return nodes.reference("", "", content, internal=False, refuri=address) if address else None
+
+
 def simplify_signature(
     app: Sphinx, what: str, name: str, member: object, options: object, signature: str | None, returns: str | None
 ) -> tuple[str | None, str | None]:
@@ -169,6 +193,7 @@ def simplify_signature(
 def setup(app: Sphinx) -> None:
     """Connect the hooks."""
     app.connect("html-page-context", add_social_tags)
+    app.connect("missing-reference", link_elsewhere)
     app.connect("doctree-resolved", drop_empty_outputs)
     app.connect("source-read", follow_files)
     app.connect("autodoc-process-docstring", list_attributes, priority=400)

@@ -19,14 +19,15 @@ class EpsilonGreedy(Agent):
         self.counts[task.available, task.goal] = 1.0
 
     def plan(self, state):
-        """Return the plan for the next episode."""
-        rows = self.counts / np.maximum(self.counts.sum(axis=2, keepdims=True), 1.0)
+        """Return a plan that ends at the goal, or when the visits of some state-action pair have doubled."""
+        visits = np.maximum(self.counts.sum(axis=2), 1.0)
+        rows = self.counts / visits[..., np.newaxis]
         model = gw.SSP.from_dense(rows, self.task.costs, initial_state=self.task.initial_state)
         best = gw.solve(model).policy
         available = self.task.available
         chances = self.epsilon * available / available.sum(axis=1, keepdims=True)
         chances[np.arange(self.task.states), best] += 1.0 - self.epsilon
-        return Plan(chances, stop_after_goals=1)
+        return Plan(chances, stop_after_goals=1, stop_after_visits=visits.astype(np.int64))
 
     def observe(self, steps):
         """Count the transitions of some steps."""

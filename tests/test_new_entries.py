@@ -6,9 +6,12 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 from goalward.agents import registry as agents
 from goalward.beliefs.base import registry as priors
 from goalward.figures import registry as figures
+from goalward.results.export import COLUMNS
 from goalward.results.measures import MEASURES
 from goalward.worlds import registry as worlds
 
@@ -20,6 +23,7 @@ NAMES = {
     "prior": priors.known(),
     "figure": figures.known(),
     "column": [statistic.name for measure in MEASURES for statistic in measure.statistics],
+    "column of goalward export": list(COLUMNS),
 }
 
 
@@ -37,6 +41,18 @@ def test_what_is_registered_is_documented() -> None:
             if not any(mentions(text, name) for text in PAGES.values()):
                 to_do.append(f"the {kind} {name} is not documented: add it to {home.relative_to(ROOT)}")
     assert not to_do, "\n".join(to_do)
+
+
+@pytest.mark.parametrize("package", ["agents", "beliefs", "cli", "continuous", "figures", "worlds"])
+def test_modules_with_entries_are_listed(package: str) -> None:
+    """Only listed modules are imported, so an entry in any other module does not exist for users."""
+    folder = ROOT / "src/goalward" / package
+    listed = set(re.findall(r"\w+", (folder / "__init__.py").read_text(encoding="utf-8")))
+    adding = re.compile(r"^@(register|figure|app\.command)\b", re.MULTILINE)
+    entries = [path for path in folder.rglob("*.py") if adding.search(path.read_text(encoding="utf-8"))]
+    assert entries
+    missing = [path.name for path in entries if path.stem not in listed and path.stem != "__init__"]
+    assert not missing, f"list {', '.join(missing)} in src/goalward/{package}/__init__.py"
 
 
 def test_every_agent_for_tables_has_a_golden_run() -> None:

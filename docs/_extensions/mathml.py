@@ -13,7 +13,8 @@ def convert(equation: str, display: str = "inline") -> str:
     text = converter.convert(equation, display=display)
     space = '<mspace width="0.17em"/>'
     text = re.sub(r"(?<=</mi>)(?=<mi>(?:log|ln)</mi>)", space, text)
-    return re.sub(r"(<mi>(?:log|ln)</mi>)(?=<m[in]>)", rf"\1{space}", text)
+    # A logarithm with an exponent or a base keeps it: an element with scripts has exactly two or three parts.
+    return re.sub(r"(?<!<msup>)(?<!<msub>)(?<!<msubsup>)(<mi>(?:log|ln)</mi>)(?=<m[in]>)", rf"\1{space}", text)
 
 
 def inline(translator: HTML5Translator, node: nodes.math) -> None:

@@ -70,6 +70,12 @@ def test_the_example_of_an_agent_learns(tmp_path):
     assert ((curves[:, -1] - curves[:, middle]) / 150 < 9.0).all()
 
 
+@pytest.mark.parametrize("world", ["four-rooms", "river-swim", "maze"])
+def test_the_example_of_an_agent_finds_far_goals(world):
+    agent = runpy.run_path(str(ROOT / "examples" / "my_agent.py"))["EpsilonGreedy"]()
+    assert len(learn(agent, worlds.load(world), 50, max_steps=20_000).costs) == 50
+
+
 def test_the_example_of_an_agent_learns_where_actions_are_unavailable():
     agent = runpy.run_path(str(ROOT / "examples" / "my_agent.py"))["EpsilonGreedy"]()
     run = learn(agent, worlds.grid_map("S.O\n..G").with_give_up(20.0), 20)
