@@ -122,7 +122,7 @@ def test_reading_a_folder_does_not_execute_the_files_in_it(run, folder, run_pyth
     attached.write_text("raise SystemExit('executed')\n")
     assert "executed" not in run_python(READ)
     code, _, err = run("run", "results", "--again", first_key("results"))
-    assert (code, "the content does not match the digest in its name" in err) == (2, True), "no changed file runs"
+    assert (code, "the content does not match the file name" in err) == (2, True), "no changed file runs"
 
 
 def first_key(folder: str) -> str:

@@ -60,7 +60,7 @@ def test_the_same_in_json(run):
     assert "regret / reference" in out
     assert "* reference: a heuristic scale, not a bound" in out
     code, _, err = run("summary", "results/small", "--compare", "psrl", "uniform", "--reference")
-    assert (code, "--reference and --compare exclude each other" in err) == (2, True)
+    assert (code, "--reference and --compare cannot be combined" in err) == (2, True)
     code, out, _ = run("summary", "results/small", "--compare", "psrl", "uniform")
     assert code == 0
     assert "gap regret of psrl minus that of uniform, run by run" in out
@@ -213,8 +213,8 @@ def test_plots(run, folder):
     assert run("plot", "results/small", "--out", "y.png")[1] == "written: y.png\n"
     assert {path.name for path in folder.glob("*.??g")} == {"a.svg", "y.png"}
     for arguments, message in (
-        (["--kind", "growth"], "the study sweeps no numeric setting of a world"),
-        (["--out", "y.bmp"], "y.bmp: figures are not written as .bmp; the ending must be one of .png, .pdf, .svg"),
+        (["--kind", "growth"], "growth needs a study that sweeps a numeric setting"),
+        (["--out", "y.bmp"], "y.bmp: no figure can be written as .bmp; use the ending .png or .pdf or .svg"),
         (["--axes", "polar"], "axes is 'polar'; it must be 'linear' or 'log'"),
         (["--measure", "coast"], "measure is 'coast'; it must be one of regret, gap_regret"),
     ):
@@ -277,10 +277,10 @@ def test_the_doctor(run):
         (["run", "small.toml", "--shard", "0/4"], "shard is 0/4; it must be i/n"),
         (["run", "small.toml", "--shard", "²/4"], "shard is '²/4'; it must be i/n"),
         (["run", "small.toml", "--workers", "0"], "workers is 0; it must be an integer of at least 1"),
-        (["run", "small.toml", "--out", "agents.py"], "agents.py: File exists; choose a folder that can be written"),
-        (["run", "small.toml", "--out", "."], ".: holds other files ("),
-        (["status", "nowhere"], "nowhere: No such folder; create one with goalward run"),
-        (["summary", "."], ".: not a results folder; create one with goalward run"),
+        (["run", "small.toml", "--out", "agents.py"], "agents.py: File exists; choose a writable folder"),
+        (["run", "small.toml", "--out", "."], ".: the folder holds other files ("),
+        (["status", "nowhere"], "nowhere: No such folder; create a results folder with goalward run"),
+        (["summary", "."], ".: not a results folder; create a results folder with goalward run"),
         (["plot", "nowhere"], "nowhere: No such folder"),
         (["plot", "nowhere", "--kind", "regert"], "no figure is called 'regert'; did you mean 'regret'?"),
         (

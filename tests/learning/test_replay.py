@@ -154,7 +154,7 @@ def test_a_run_can_be_carried_out_again_for_its_replay():
 def test_a_run_that_went_on_cannot():
     first = gw.learn(agents.PSRL(), GRID, 5)
     run = gw.learn(first.agent, GRID, 5, 1, resume=True)
-    with pytest.raises(SettingError, match=r"resumed an earlier run; record it with learn\(..., keep_replay=True"):
+    with pytest.raises(SettingError, match=r"an earlier run; record the replay with learn\(..., keep_replay=True"):
         replay_of(run)
     kept = gw.learn(first.agent, GRID, 5, 1, resume=True, keep_replay=True)
     assert replay_of(kept) is kept.replay

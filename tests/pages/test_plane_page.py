@@ -125,7 +125,7 @@ def test_a_line_is_drawn_over_time(visit, tmp_path):
 
 def test_what_cannot_be_watched(runs):
     bare = gw.learn(ContinuousPSRL(nodes=9), FIELD, 1, seed=0, max_steps=50)
-    with pytest.raises(SettingError, match=r"not a world of the registry; record it with learn\("):
+    with pytest.raises(SettingError, match=r"not a world of the registry; record the replay with learn\("):
         gw.watch(bare)
     with pytest.raises(SettingError, match="different worlds"):
         gw.watch(runs[0], gw.learn(gw.agents.PSRL(), gw.worlds.grid_world(), 2))
@@ -142,7 +142,7 @@ def test_the_verb(tmp_path, capsys, monkeypatch):
     with pytest.raises(SystemExit) as done:
         main(["watch", "mountain-car", "--live"])
     assert done.value.code == 2
-    assert "mountain-car has no model, which --live needs" in capsys.readouterr().err
+    assert "mountain-car has no known model, so --live" in capsys.readouterr().err
 
 
 def test_a_run_in_a_task_of_the_registry_is_carried_out_again():

@@ -224,20 +224,20 @@ def test_a_hundred_runs_fit_five_megabytes():
 
 
 def test_folders_that_cannot_be_reported(tmp_path, stored_folder, capsys):
-    with pytest.raises(FileError, match="No such folder; create one with goalward run"):
+    with pytest.raises(FileError, match="No such folder; create a results folder with goalward run"):
         report_of_folder(tmp_path / "nothing")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(FileError, match="not a results folder; create one with goalward run"):
+    with pytest.raises(FileError, match="not a results folder; create a results folder with goalward run"):
         report_of_folder(tmp_path / "empty")
     folder = tmp_path / "results"
     shutil.copytree(stored_folder, folder)
     os.rename(folder / "studies" / "small", folder / "studies" / "other")
-    with pytest.raises(FileError, match=r"other/\w+\.toml: holds small/\w+ under another name"):
+    with pytest.raises(FileError, match=r"other/\w+\.toml: the file name does not match the study small/\w+"):
         report_of_folder(folder)
     shutil.copytree(folder / "studies" / "other", folder / "studies" / "small")
     with pytest.raises(SystemExit) as done:
         main(["report", str(folder), "--study", "small"])
     assert done.value.code == 0
     assert f"written: {folder / 'report.html'}" in capsys.readouterr().out.replace("\n", "")
-    with pytest.raises(SettingError, match="report takes results"):
+    with pytest.raises(SettingError, match="report needs results"):
         gw.report([])

@@ -78,7 +78,7 @@ def cluster(tmp_path_factory):
 def test_a_cluster_without_workers_is_refused(cluster):
     if cluster.kept is not None:
         pytest.skip("another test has started workers already")
-    with pytest.raises(SettingError, match=f"the Dask cluster at {cluster.address} has no workers; start some: dask"):
+    with pytest.raises(SettingError, match=f"cluster at {cluster.address} has no workers; start one with: dask"):
         Dask(cluster.address)
 
 
@@ -194,7 +194,7 @@ def test_a_scheduler_that_is_restarted_and_one_that_is_lost(held, cluster):
     wait_until(lambda: again.pid in held.waiting(), run)
     cluster.end(cluster.scheduler)
     out, err = run.communicate(timeout=120)
-    assert (run.returncode, "the scheduler does not answer; start it again" in out) == (1, True), out + err
+    assert (run.returncode, "the scheduler does not answer; start the scheduler again" in out) == (1, True), out + err
     assert "Traceback" not in err
 
 
@@ -279,9 +279,9 @@ class LostEarly(Deserted):
 @pytest.mark.parametrize(
     ("workers", "reason"),
     [
-        (Deserted, "the cluster has no workers; start some, and run the study again"),
-        (Gone, "the scheduler does not answer; start it again, and run the study again"),
-        (LostEarly, "the scheduler does not answer; start it again, and run the study again"),
+        (Deserted, "the cluster has no workers; start workers, and run the study again"),
+        (Gone, "the scheduler does not answer; start the scheduler again, and run the study again"),
+        (LostEarly, "the scheduler does not answer; start the scheduler again, and run the study again"),
     ],
 )
 def test_a_cluster_that_is_lost_ends_the_study_after_a_while(tmp_path, monkeypatch, workers, reason):
@@ -302,5 +302,5 @@ def test_a_cluster_that_is_lost_ends_the_study_after_a_while(tmp_path, monkeypat
 
 def test_dask_may_be_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(SettingError, match=r"Dask is not installed; pip install '.\[dask\]' in a checkout"):
+    with pytest.raises(SettingError, match=r"Dask is not installed; run pip install '.\[dask\]' in a checkout"):
         Dask("tcp://127.0.0.1:1")

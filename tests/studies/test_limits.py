@@ -83,7 +83,7 @@ def test_runs_beyond_their_limits_fail_with_a_reason(greedy, folder, run_here, d
     quick = Options(only=["agent=Loops", "agent=psrl"], limits=Limits(2.0))
     small = Options(only=["agent=Hoards", "agent=Kills"], limits=Limits(memory=600))
     looped = run_study(study, store, ThisProcess, quick)
-    assert [failure.error for failure in looped.failures] == ["it took longer than the limit of 2 s"]
+    assert [failure.error for failure in looped.failures] == ["the run took longer than the limit of 2 s"]
     record = json.loads(looped.failures[0].path.read_text())
     assert "round and round" in record["output"]
     assert record["host"] == os.uname().nodename
@@ -123,7 +123,7 @@ def test_a_run_that_fails_is_tried_again_at_once(greedy, folder):
     ("agent", "limits", "reason"),
     [
         ("CountsRaises", Limits(60.0), "OSError: the network is busy"),
-        ("CountsLoops", Limits(0.5), "it took longer than the limit of 0.5 s"),
+        ("CountsLoops", Limits(0.5), "the run took longer than the limit of 0.5 s"),
         ("CountsHoards", Limits(memory=500), "MB of memory, more than the limit of 500 MB"),
     ],
 )
@@ -143,7 +143,7 @@ def test_a_process_that_the_time_limit_kills_has_not_died_by_itself(greedy, fold
     store = Store.open(folder / "results", create=True)
     options = Options(only=["agent=Loops"], limits=Limits(0.005), retries=1)
     report = run_study(greedy("Loops"), store, lambda: open_workers(workers), options)
-    assert [failure.error for failure in report.failures] == ["it took longer than the limit of 0.005 s"] * 2
+    assert [failure.error for failure in report.failures] == ["the run took longer than the limit of 0.005 s"] * 2
     assert report.lost == 0
 
 

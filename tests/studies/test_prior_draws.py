@@ -76,9 +76,9 @@ def test_agents_draw_from_their_own_priors_with_the_same_seeds():
 @pytest.mark.parametrize(
     ("entries", "agents", "message"),
     [
-        ({}, [{"agent": "uniform"}], r"agents\[0\].settings: random-mdp is drawn from a prior, but uniform has none"),
+        ({}, [{"agent": "uniform"}], r"agents\[0\].settings: random-mdp is drawn from a prior, but neither"),
         ({"prior": "dirichet"}, [PSRL], r"worlds\[0\].draw: no prior is called 'dirichet'; did you mean 'dirichlet'"),
-        ({"world": "mountain-car", "settings": {}}, [PSRL], "no model whose transitions could be drawn from a prior"),
+        ({"world": "mountain-car", "settings": {}}, [PSRL], "has no model, so its transitions cannot be drawn"),
     ],
 )
 def test_mistakes(entries, agents, message):

@@ -86,12 +86,12 @@ def test_attachments_are_verified(folder, write_study, run_here):
             grid_world(2, 2).save(path)
         else:
             path.write_text(other)
-        with pytest.raises(FileError, match="the content does not match the digest in its name; run the study again"):
+        with pytest.raises(FileError, match="the content does not match the file name; run the study again"):
             rerun(spec, store.attachments)
         run_here(study)
         assert rerun(spec, store.attachments)
     model.write_bytes(b"rubbish")
-    with pytest.raises(FileError, match=r"damaged, or no.*; run the study once more to attach it"):
+    with pytest.raises(FileError, match=r"damaged, or no.*; run the study once more to attach the model"):
         rerun(spec, store.attachments)
     model.unlink()
     with pytest.raises(FileError, match=r"the model [0-9a-f]{12}... is not attached; run the study once more"):

@@ -132,12 +132,12 @@ def test_another_format_is_named(run, monkeypatch):
     monkeypatch.setattr(record, "FORMAT_VERSION", 7)
     later = encode(run, SPEC, TIMING)
     monkeypatch.undo()
-    with pytest.raises(FileError, match="it has format 7; this goalward reads format 3"):
+    with pytest.raises(FileError, match="the file has format 7; this goalward reads format 3"):
         decode(later)
 
 
 def test_what_is_no_run_is_refused():
-    with pytest.raises(FileError, match="it is not a run"):
+    with pytest.raises(FileError, match="the file is not a run"):
         decode(with_checksum(b"no parquet " + record.BLANK))
 
 
@@ -161,8 +161,8 @@ def forged(file, change):
         (lambda document, _: document.update(timing=3), "no float called timing.cpu_seconds"),
         (lambda document, _: document["outcome"].update(truncated=0), "no bool called outcome.truncated"),
         (lambda document, _: document["outcome"].update(episodes=True), "no int called outcome.episodes"),
-        (lambda _, table: table.drop_columns(["gap_regret"]), "its columns do not fit a run of 40 episodes"),
-        (lambda _, table: pa.concat_tables([table, table]), "its columns do not fit a run of 40 episodes"),
+        (lambda _, table: table.drop_columns(["gap_regret"]), "the columns do not fit a run of 40 episodes"),
+        (lambda _, table: pa.concat_tables([table, table]), "the columns do not fit a run of 40 episodes"),
         (lambda document, _: document["outcome"].update(episodes=7), "do not fit a run of 7 episodes"),
         (
             lambda _, table: table.set_column(2, "steps", pa.array([None] * 40, pa.int64())),

@@ -79,7 +79,7 @@ def test_what_a_run_needs_beside_its_document():
 def test_runs_of_another_version_are_not_carried_out():
     older = replace(SPEC, results=0)
     assert older.key != SPEC.key
-    with pytest.raises(FileError, match="the run was made with results version 0, this goalward makes version"):
+    with pytest.raises(FileError, match="the run has results version 0, but this goalward makes version"):
         older.build(Attachments())
 
 

@@ -69,12 +69,12 @@ def test_damage_is_found_and_set_aside(filled):
     content[200] ^= 1
     store.path(changed).write_bytes(content)
     store.path(cut).write_bytes(store.path(cut).read_bytes()[:100])
-    with pytest.raises(FileError, match="does not match its checksum; goalward run makes it again"):
+    with pytest.raises(FileError, match="does not match the checksum; goalward run makes the run"):
         store.read(changed)
     moved = set_aside(store, keys(study))
-    assert [reason.partition(":")[0] for _, reason in moved] == [
-        "its content does not match its checksum",
-        "it has no checksum",
+    assert [reason.partition(",")[0] for _, reason in moved] == [
+        "the content does not match the checksum",
+        "the file has no checksum",
     ]
     assert all(path.parent == store.folder / "damaged" and path.exists() for path, _ in moved)
     assert not store.has(changed)
@@ -86,10 +86,10 @@ def test_a_file_under_another_name_is_not_that_run(filled):
     first, second = keys(study)[:2]
     copied = store.path(first).read_bytes()
     store.path(second).write_bytes(copied)
-    with pytest.raises(FileError, match=f"it holds the run {first} under another name"):
+    with pytest.raises(FileError, match=f"the file name does not match the run {first}"):
         store.read(second)
     (moved,) = set_aside(store, keys(study))
-    assert moved[1] == f"it holds the run {first} under another name"
+    assert moved[1] == f"the file name does not match the run {first} in the file"
     assert store.find(second) == NoRun("missing")
     assert store.read(first).key == first
 
@@ -102,7 +102,7 @@ def test_another_format_is_the_same_to_everybody(filled, run_here, monkeypatch):
     older = encode(learn(agents.make("uniform"), worlds.grid_world(2, 2), 30, seed=0), spec, {"cpu_seconds": 0.1})
     monkeypatch.undo()
     store.path(key).write_bytes(older)
-    reason = "it has format 0; this goalward reads format 3"
+    reason = "the file has format 0; this goalward reads format 3"
     assert store.find(key) == NoRun("damaged", reason)
     assert load_results(store, study.design).cells[0].damaged == [0]
     report, _ = run_here(study)
@@ -120,7 +120,7 @@ def test_what_cannot_be_set_aside_is_named(filled, monkeypatch):
         raise OSError(30, "Read-only file system")
 
     monkeypatch.setattr(store_module.os, "replace", refuse)
-    with pytest.raises(FileError, match=r"it cannot be moved to .*Read-only file system"):
+    with pytest.raises(FileError, match=r"the file cannot be moved to .*Read-only file system"):
         set_aside(store, keys(study))
     assert store.has(key)
 
@@ -134,7 +134,7 @@ def test_a_folder_with_links_to_other_folders_is_refused(filled, tmp_path, diver
     if path.exists():
         shutil.rmtree(path)
     path.symlink_to(tmp_path / "outside")
-    with pytest.raises(FileError, match=f"{diverted}: is a symbolic link, which might lead anywhere"):
+    with pytest.raises(FileError, match=f"{diverted}: this folder is a symbolic link"):
         Store.open(store.folder)
 
 
@@ -142,9 +142,9 @@ def test_a_folder_with_links_to_other_folders_is_refused(filled, tmp_path, diver
     ("line", "message"),
     [
         ("runs = 100000000", "the study has 400,000,000 runs"),
-        ("runs = 4", "under another name"),
+        ("runs = 4", "the file name does not match"),
         ("runs = -1", "the stored study is damaged"),
-        ("", "under another name"),
+        ("", "the file name does not match"),
         ("[", "the stored study is damaged"),
     ],
 )
@@ -196,14 +196,14 @@ def test_failures_are_kept_until_the_run_succeeds(filled):
 
 
 def test_folders_that_are_no_results(tmp_path):
-    with pytest.raises(FileError, match="No such folder; create one with goalward run"):
+    with pytest.raises(FileError, match="No such folder; create a results folder with goalward run"):
         Store.open(tmp_path / "missing")
     with pytest.raises(FileError, match="not a results folder"):
         Store.open(tmp_path)
     (tmp_path / "notes.txt").write_text("x")
     with pytest.raises(FileError, match=r"holds other files \(notes\.txt\); choose an empty folder"):
         Store.open(tmp_path, create=True)
-    with pytest.raises(FileError, match="choose a folder that can be written"):
+    with pytest.raises(FileError, match="choose a writable folder"):
         Store.open(tmp_path / "notes.txt" / "results", create=True)
 
 
@@ -240,7 +240,7 @@ def test_results_of_another_version_are_read_and_not_mixed(folder, run_here):
 def test_which_study(filled, write_study, run_here):
     _, store = filled
     run_here(write_study("uniform", name="other"))
-    with pytest.raises(FileError, match="holds the studies other, small; choose one with --study"):
+    with pytest.raises(FileError, match="holds the studies other, small; choose one of them with --study"):
         store.design()
     with pytest.raises(UnknownNameError, match="did you mean 'other'"):
         store.design("othr")

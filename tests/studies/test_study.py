@@ -127,9 +127,9 @@ def test_the_priors_of_a_study(tmp_path):
         ("states = [4", "states = [nan", 12, "states is nan; it must be a finite number, a string, true or false"),
         ("[4, 8]", "[]", 12, "states is []; it must have at least 1 item"),
         ("[4, 8]", "4", 12, "states is 4; it must be a valid list"),
-        ("states = [4, 8]", "rows = ['uniform']", 12, "rows is both set and swept; keep one"),
+        ("states = [4, 8]", "rows = ['uniform']", 12, "rows is both set and swept; remove it from settings or"),
         ('draw = "seed"', 'draw = "sed"', 13, "no setting of random-mdp-v1 is called 'sed'; did you mean 'seed'?"),
-        ('draw = "seed"', 'draw = "rows"', 13, "draw is 'rows'; it must be an integer setting of random-mdp-v1"),
+        ('draw = "seed"', 'draw = "rows"', 13, "draw is 'rows'; it must name an integer setting of random-mdp-v1"),
         ('agent = "uniform"', 'agent = "unifrm"', 16, "no agent is called 'unifrm'; did you mean 'uniform'?"),
         ('agent = "uniform"', "agent = 3", 16, "agent is 3; it must be a valid string"),
         ('agent = "uniform"', 'agent = "mine.py:Mine"', 16, "folder/mine.py: No such file or directory"),
@@ -140,7 +140,7 @@ def test_the_priors_of_a_study(tmp_path):
             "'mine.py' does not name a class or function in a file; write it",
         ),
         ("concentration", "concetration", 21, "no setting of the dirichlet prior is called 'concetration'; did"),
-        ('{ kind = "dirichlet", concentration = 1 }', "3", 21, "prior is 3; it must be a prior, a name"),
+        ('{ kind = "dirichlet", concentration = 1 }', "3", 21, "prior is 3; pass a prior, a name"),
         ("settings = { prior", "settings = { scale", 21, "no setting of psrl is called 'scale'"),
         ("concentration = 1", "concentration = -1", 21, "concentration is -1; it must be a positive number"),
         ('kind = "dirichlet"', 'kind = "beta"', 21, "no prior is called 'beta'; there are: dirichlet, finite, "),
@@ -172,7 +172,7 @@ def test_files_that_cannot_be_read(tmp_path):
 def test_models_in_files_have_no_settings(tmp_path):
     grid_world().save(tmp_path / "grid.npz")
     text = 'name = "x"\n[[worlds]]\nworld = "grid.npz"\nsettings = { rows = 3 }\n[[agents]]\nagent = "uniform"\n'
-    with pytest.raises(FileError, match=r"line 4: grid\.npz is a model in a file and has no settings to change"):
+    with pytest.raises(FileError, match=r"line 4: grid\.npz is a model file, which has no settings; leave out"):
         study(text, tmp_path / "study.toml")
 
 

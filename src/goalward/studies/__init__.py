@@ -1,1 +1,1 @@
-"""Studies: a file that says what to run, the runs it defines, their workers, and the results folder."""
+"""Read studies from files, carry out their runs with workers, and store the results."""

@@ -1,8 +1,9 @@
-"""The files that runs need in addition to their specification: the user's own Python files and models.
+"""The user's Python files and models that the runs of a study need.
 
-They are sent to the workers, which need no access to the original files. A results folder stores them in
-``attachments/``, named by their SHA-256 (`SSP.digest` for a model), so every stored run can be repeated from the folder
-alone. The content of a stored file must match the SHA-256 in its name. Reading a Python file does not execute it.
+A study sends these files to the workers, which need no access to the originals. A results folder stores them in
+``attachments/``. The name of a stored file is its SHA-256 (`SSP.digest` for a model), and the content of the file must
+match this name. Every stored run can therefore be repeated from the folder alone. Reading a Python file does not
+execute it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from goalward.user_code import UserFile, digests_in, remember
 
 @dataclass(frozen=True)
 class Attachments:
-    """Models and Python files by their SHA-256. Those that are not in memory are read from the folder, if there is one.
+    """Models and Python files by their SHA-256; `folder`, if given, holds the files that are not in memory.
 
     >>> Attachments().model("ab" * 32)
     Traceback (most recent call last):
@@ -35,20 +36,20 @@ class Attachments:
     folder: Path | None = None
 
     def model(self, digest: str) -> SSP:
-        """Return a model; raises FileError if it is missing or does not match its digest."""
+        """Return the model with this `digest`; raises FileError if the model is missing or has another digest."""
         if digest not in self.models:
             path = self.path(digest, "model", ".npz")
             try:
                 model = SSP.load(path)
             except GoalwardError as error:
-                raise FileError(f"{error}; run the study once more to attach it again") from None
+                raise FileError(f"{error}; run the study once more to attach the model again") from None
             if model.digest != digest:
                 raise changed(path)
             self.models[digest] = model
         return self.models[digest]
 
     def file(self, digest: str) -> UserFile:
-        """Return a Python file; raises FileError if it is missing or does not match its digest."""
+        """Return the Python file with this `digest`; raises FileError if the file is missing or has another digest."""
         if digest not in self.files:
             path = self.path(digest, "Python file", ".py")
             file = UserFile(str(path), read_text(path, "it should be a Python file", follow=False))
@@ -58,7 +59,7 @@ class Attachments:
         return self.files[digest]
 
     def path(self, digest: str, what: str, ending: str) -> Path:
-        """Return the file of an attachment; raises FileError if there is none."""
+        """Return the path of an attachment; raises FileError if the folder does not hold the file."""
         # A digest may come from a stranger's file, so it must not lead out of the folder.
         if self.folder is not None and re.fullmatch("[0-9a-f]{64}", digest):
             path = self.folder / f"{digest}{ending}"
@@ -67,19 +68,19 @@ class Attachments:
         raise FileError(f"the {what} {digest[:12]}... is not attached; run the study once more to attach it")
 
     def only(self, models: Iterable[str | None], files: Iterable[str]) -> Attachments:
-        """Return the attachments with these digests, read into memory."""
+        """Return the attachments with these digests. All of them are read into memory."""
         return Attachments(
             {digest: self.model(digest) for digest in set(models) if digest},
             {digest: self.file(digest) for digest in set(files)},
         )
 
     def remember(self, identity: Any) -> None:
-        """Register the Python files that a part of a run's specification names."""
+        """Register the Python files that are named in `identity`, a part of a run's specification."""
         for digest in digests_in(str(identity)):
             remember(self.file(digest))
 
     def missing_in(self, stored: Attachments) -> Iterator[tuple[str, bytes]]:
-        """Return the names and contents of the files that a folder lacks."""
+        """Yield the name and content of each attachment that `stored` does not have."""
         for digest, file in self.files.items():
             if not can_read(stored.file, digest):
                 yield f"{digest}.py", file.text.encode()
@@ -100,4 +101,4 @@ def can_read(read: Callable[[str], object], digest: str) -> bool:
 
 
 def changed(path: Path) -> FileError:
-    return FileError(f"{path}: the content does not match the digest in its name; run the study again to attach it")
+    return FileError(f"{path}: the content does not match the file name; run the study again to attach the file")

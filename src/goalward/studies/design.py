@@ -1,10 +1,10 @@
 """The runs that a complete study defines.
 
-A cell is one agent in one world for a number of episodes. Run r of a cell has a seed made of the study's seed, the
-world and r. All agents of a study share this seed, so they face the same random numbers and can be compared run by run.
+A cell is one agent in one world for a number of episodes. The seed of run r in a cell depends on the study's seed, the
+world and r, but not on the agent. So all agents face the same random numbers and can be compared run by run.
 
-A complete study contains every value, so no world or agent has to be looked up. Results folders store complete studies,
-so reading a stored study executes no code.
+A complete study contains every value, so the registries of worlds and agents are not needed. Results folders store
+complete studies, and reading a stored study executes no code.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Design:
-    """The runs of a study: `runs` runs of each cell. `results` is the version of the results."""
+    """The cells of a study, and the number of `runs` of each cell. `results` is the version of the results."""
 
     name: str
     description: str
@@ -52,7 +52,7 @@ class Design:
 
     @cached_property
     def reference(self) -> str:
-        """The name of the study and the digest of its design, ``NAME/DIGEST``; the digest ignores the description."""
+        """``NAME/DIGEST``: the name of the study, and a digest of everything except the description."""
         # Defaults are left out, so that a key added in a later version does not change the digest.
         entries = [(cell.world, cell.agent, cell.episodes) for cell in self.cells]
         cells = [
@@ -63,7 +63,7 @@ class Design:
         return f"{self.name}/{hashlib.sha256(canonical(decisive).encode()).hexdigest()[:12]}"
 
     def world(self, cell: Cell, run: int) -> dict[str, Any]:
-        """Return the world of a run in the form of `RunSpec.world`."""
+        """Return the world of a run as plain data, in the form of `RunSpec.world`."""
         entry = cell.world
         world = entry.identity | ({"code": entry.code} if entry.code else {})
         if entry.draw is None:
@@ -79,14 +79,14 @@ class Design:
         return cached_seed(self.seed, "run", cell.world.seed_name, run)
 
     def spec(self, cell: Cell, run: int) -> RunSpec:
-        """Return run number `run` of a cell, counted from 0."""
+        """Return the specification of a run; the runs of a cell are counted from 0."""
         if not 0 <= run < self.runs:
             raise SettingError(f"run is {run}; it must be from 0 to {self.runs - 1} in this study")
         world, seed = self.world(cell, run), self.run_seed(cell, run)
         return RunSpec(world, cell.agent.identity, cell.episodes, self.max_steps, seed, self.results)
 
     def specs(self, cell: Cell) -> list[RunSpec]:
-        """Return all runs of a cell."""
+        """Return the specifications of all runs of a cell."""
         return [self.spec(cell, run) for run in range(self.runs)]
 
     def keys(self, cell: Cell) -> list[str]:
@@ -107,11 +107,11 @@ class Design:
 
 
 def design_of(spec: StudySpec) -> Design:
-    """Return the design of a complete study; raise SettingError if it has too many runs."""
+    """Return the design of a complete study; raise SettingError if the study has too many runs."""
     numbers = [len(spec.worlds if entry.worlds is None else entry.worlds) for entry in spec.agents]
     size = sum(numbers) * spec.runs
     if size > MOST_RUNS:
-        raise SettingError(f"the study has {size:,} runs, and at most {MOST_RUNS:,} are allowed; split it")
+        raise SettingError(f"the study has {size:,} runs, and at most {MOST_RUNS:,} are allowed; split the study")
     cells = [
         Cell(world, agent, spec.episodes)
         for world in spec.worlds

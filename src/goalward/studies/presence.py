@@ -1,8 +1,8 @@
 """Files in ``active/`` of a results folder that show which processes are making which runs.
 
-Before each batch, a process writes the keys of its runs into its file, so that other processes choose other runs. A
-thread touches the file every few seconds. The age of a file is the time since its last touch by the clock of the file
-system, so the clocks of machines may differ. A lock file keeps two processes from claiming runs at the same moment.
+Before each batch, a process writes the keys of the batch's runs into its own file, so that other processes choose other
+runs. A thread touches the file every few seconds. The age of a file is measured with the clock of the file system, so
+the clocks of the machines may differ. A lock file keeps two processes from claiming runs at the same moment.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LOCK_SECONDS = 1.0  # a lock that is held for longer was left by a process that 
 class Presence:
     """The file that shows which runs this process is making.
 
-    `name` combines the digest of the study and the shard; only processes with the same name have runs in common.
+    `name` combines the digest of the study and the shard. Only processes with the same name have runs in common.
     """
 
     def __init__(self, results: Path, name: str):
@@ -39,9 +39,9 @@ class Presence:
         self.thread = threading.Thread(target=self.touch, name="goalward-presence", daemon=True)
 
     def claim(self, wanted: Iterable[str], making: Iterable[str] = (), workers: int = 0) -> set[str]:
-        """Claim the `wanted` runs that no other process is making; return all runs of other processes.
+        """Claim the `wanted` runs that no other process is making; return the runs that other processes are making.
 
-        `making` are the runs in flight here. If the folder cannot be written to, storing a run raises the error.
+        `making` has the runs that this process is making already. Errors of the file system are ignored.
         """
         temporary = self.path.with_name(f".{self.path.stem}{files.TEMPORARY}")
         taken: set[str] = set()
@@ -58,7 +58,7 @@ class Presence:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep other processes from claiming runs inside the block."""
+        """While the block runs, keep other processes from claiming runs."""
         self.folder.mkdir(exist_ok=True)
         lock, seen, since = self.folder / "lock", 0, time.monotonic()
         while True:
@@ -78,13 +78,13 @@ class Presence:
             lock.unlink(missing_ok=True)
 
     def touch(self) -> None:
-        """Touch the file every few seconds until `leave` is called, which shows that the process is alive."""
+        """Show that the process is alive: touch the file every few seconds until `leave` is called."""
         while not self.over.wait(TOUCH_SECONDS):
             with suppress(OSError):
                 os.utime(self.path)
 
     def taken(self) -> set[str]:
-        """Return the runs that other processes are making now."""
+        """Return the keys of the runs that other processes are making now."""
         found = present(self.folder, self.path.stat().st_mtime, f"{self.name}-")
         others = [facts for facts in found if (facts.get("host"), facts.get("pid")) != (platform.node(), os.getpid())]
         self.others = len(others)
@@ -98,14 +98,14 @@ class Presence:
 
 
 def active(results: Path) -> list[dict[str, Any]]:
-    """Return the host, pid, workers, keys and age of each process that is making runs in a results folder."""
+    """Return the host, pid, workers, run keys and age of each process that is making runs in a results folder."""
     return present(results / "active", time.time())
 
 
 def present(folder: Path, now: float, name: str = "") -> list[dict[str, Any]]:
-    """Return the facts about each live process whose file name begins with `name`.
+    """Return the facts about each live process that has a file whose name begins with `name`.
 
-    "age" is the number of seconds since the last touch of the file.
+    The fact "age" is the number of seconds since the file was last touched.
     """
     found = []
     for path in folder.glob(f"{name}*.json"):
@@ -119,7 +119,7 @@ def present(folder: Path, now: float, name: str = "") -> list[dict[str, Any]]:
 
 
 def has_died(facts: dict[str, Any]) -> bool:
-    """Return whether a process has ended; False for processes of other machines, where only the age counts."""
+    """Return whether a process on this machine has ended. For processes on other machines, return False."""
     pid = facts.get("pid")
     if facts.get("host") != platform.node() or type(pid) is not int or not 0 < pid < 2**31:
         return False

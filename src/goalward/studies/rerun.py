@@ -1,6 +1,6 @@
-"""Stored runs carried out again, for data that is not stored (steps, replays) and to verify results bit by bit.
+"""Repeat stored runs to get data that is not stored (steps, replays), or to verify results bit by bit.
 
-A run is a pure function of its specification, so the repeated run is the same.
+A run depends only on its specification, so the repeated run equals the stored run.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from goalward.studies.run_file import StoredRun, recorded
 from goalward.studies.run_spec import RunSpec
 from goalward.studies.store import Store
 
-CHANGED = "the repeated run differs from the original one; record it with learn(..., keep_replay=True)"
+CHANGED = "the repeated run differs from the original run; record the replay with learn(..., keep_replay=True)"
 
 
 def rerun(
     spec: RunSpec, attachments: Attachments | None = None, *, keep_steps: bool = True, keep_plans: bool = False
 ) -> tuple[SSP, Run]:
-    """Repeat a run; return its world, and the run with its steps and, if asked for, its plans.
+    """Repeat a run; return its world and the new run. `keep_steps` and `keep_plans` add the steps and plans.
 
-    For a run of a results folder, pass its `Store.attachments`, which hold the files that the run needs. User files
-    among them are executed.
+    For a run of a results folder, pass its `Store.attachments`, which hold the files that the run needs. The user's
+    Python files among these attachments are executed.
     """
     world, agent = spec.build(attachments or Attachments())
     with closing(world):
@@ -42,13 +42,13 @@ def rerun(
 
 
 def replay_of(run: Run) -> Replay:
-    """Return the replay of a run; if none was recorded, repeat the run to record it."""
+    """Return the replay of a run. A run without a recorded replay is repeated."""
     if run.replay is not None:
         return run.replay
     if run.world is None or run.agent.task.costs_unknown:
         raise SettingError(
             "the run cannot be carried out again: its true model or costs are not known, or it resumed an earlier run;"
-            " record it with learn(..., keep_replay=True)"
+            " record the replay with learn(..., keep_replay=True)"
         )
     again = learn_again(run, run.world)
     if again.replay is None:
@@ -57,13 +57,13 @@ def replay_of(run: Run) -> Replay:
 
 
 def kept_run(run: Run) -> Run:
-    """Return a run in a goal task with its plans and steps; if they were not recorded, repeat the run."""
+    """Return a run in a goal task with its plans and steps. A run without recorded plans and steps is repeated."""
     if run.plans is not None and run.trajectory is not None:
         return run
     task: Any = run.agent.task
     if task.origin is None:
         raise SettingError(
-            "the run cannot be carried out again: its task is not a world of the registry; record it with"
+            "the run cannot be carried out again: its task is not a world of the registry; record the replay with"
             " learn(..., keep_replay=True)"
         )
     return learn_again(run, continuous.make(task.origin["id"], **task.origin["settings"]))
@@ -78,9 +78,9 @@ def learn_again(run: Run, world: Any) -> Run:
 
 @dataclass(frozen=True, eq=False)
 class Repeated:
-    """A run that was carried out again.
+    """A run that was repeated.
 
-    `same` says whether the stored run has the same episodes bit for bit; None if the run is not stored.
+    `same` says whether the stored run has exactly the same episodes. It is None if the run is not stored.
     """
 
     key: str
@@ -99,7 +99,7 @@ class Repeated:
 
 
 def repeat(store: Store, key: str) -> Repeated:
-    """Repeat the run whose key begins with `key`, and compare it with the stored run; executes users' files."""
+    """Repeat the run whose key begins with `key`, and compare it with the stored run. Users' files are executed."""
     design, cell, number, spec = find_run(store, key)
     began = time.perf_counter()
     _, run = rerun(spec, store.attachments, keep_steps=False)
@@ -111,7 +111,7 @@ def repeat(store: Store, key: str) -> Repeated:
 
 
 def find_run(store: Store, key: str) -> tuple[Design, Cell, int, RunSpec]:
-    """Return the design, the cell, the number and the specification of the run whose key begins with `key`."""
+    """Return the design, cell, number and specification of the run whose key begins with `key`."""
     wanted = key.strip().lower()
     matching = {
         spec.key: (design, cell, number, spec)
@@ -122,15 +122,15 @@ def find_run(store: Store, key: str) -> tuple[Design, Cell, int, RunSpec]:
     }
     if not matching:
         raise SettingError(
-            f"no run of {store.folder} has a key that begins with {key!r}; goalward export --all lists them"
+            f"no run of {store.folder} has a key that begins with {key!r}; goalward export --all lists all keys"
         )
     if len(matching) > 1:
-        raise SettingError(f"{len(matching)} runs have keys that begin with {key}; give more digits")
+        raise SettingError(f"{len(matching)} runs have keys that begin with {key}; give more digits of the key")
     return next(iter(matching.values()))
 
 
 def same_episodes(stored: StoredRun, run: Run) -> bool:
-    """Return whether a stored run has the same episodes, bit for bit."""
+    """Return whether a stored run and a repeated `run` have exactly the same episodes."""
     kept = recorded(len(run.costs))
     repeated = (run.costs[kept], run.steps[kept], run.gaps.cumsum()[kept])
     columns = stored.columns("cost", "steps", "gap_regret")

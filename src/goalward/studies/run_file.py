@@ -1,24 +1,24 @@
-"""One run as one Parquet file: one row for each episode, facts about the run in the footer.
+"""The file of a run: a Parquet file with one row for each episode, and with facts about the run in its footer.
 
 The columns::
 
     episode             the number of the episode, counted from 1
     cost, steps         the cost of the episode and its number of steps
-    regret, gap_regret  both regrets up to its end; NaN if V* is not known
-    epochs              the number of epochs that began before its end
+    regret, gap_regret  the regret and the gap regret up to the end of the episode; NaN if V* is not known
+    epochs              the number of epochs that began before the end of the episode
 
-A run with more than 20,000 episodes keeps about 2,000 of them, half evenly spaced on a linear scale and half on a
-logarithmic one. The footer's key-value metadata has a JSON document under ``goalward``::
+The file of a run with more than 20,000 episodes has rows for about 2,000 episodes. Half of them are evenly spaced on a
+linear scale, half on a logarithmic scale. The footer's metadata has a JSON document under ``goalward``::
 
-    key, content        the key of the run, and the values it is computed from; see `studies.run_spec`
+    key, content        the key of the run, and the values that determine the key; see `studies.run_spec`
     outcome             episodes, episodes_done (how many were completed), goals (how many reached the goal), truncated
                         (whether the run was cut off), ended (why the run ended), total_cost, total_steps,
-                        total_epochs, ended_by (the number of epochs for each cause of their end), optimal_value (V* of
-                        the start), final_regret, final_gap_regret
-    world               digest, states, actions, B_star, T_star, D and c_min of a world with a model
-    agent_settings, given, notes    all settings, the names of those read off the true world, and the agent's notes
+                        total_epochs, ended_by (how many epochs each condition ended), optimal_value (V* of the start),
+                        final_regret, final_gap_regret
+    world               for a world with a model: digest, states, actions, B_star, T_star, D and c_min
+    agent_settings, given, notes    all settings, the names of settings read off the true world, the agent's notes
     timing, versions, host          start, end and duration; versions of packages; the machine
-    data_sha256         the SHA-256 of the bytes before the footer, which are the same on every machine
+    data_sha256         the SHA-256 of the bytes before the footer; these bytes are the same on every machine
 
 The entry ``goalward.checksum`` is the SHA-256 of the whole file with zeros in place of the checksum.
 """
@@ -74,7 +74,7 @@ BLANK = MARK + b"0" * 64
 
 
 def recorded(count: int) -> Int64s:
-    """Return the indices, from 0, of the episodes that the file of a run with `count` episodes keeps.
+    """Return the indices of the episodes that have rows in the file of a run with `count` episodes.
 
     >>> len(recorded(20_000)), len(recorded(20_001)) <= 2_000, recorded(10**6)[[0, -1]].tolist()
     (20000, True, [0, 999999])
@@ -87,7 +87,7 @@ def recorded(count: int) -> Int64s:
 
 
 def encode(run: Run, spec: RunSpec, timing: dict[str, Any], world: Mapping[str, Any] | None = None) -> bytes:
-    """Return a run as a Parquet file; `world` has facts about its world."""
+    """Return the content of a run's Parquet file; `world` has facts about the world of the run."""
     kept = recorded(len(run.costs))
     unknown = np.full(len(kept), math.nan) if math.isnan(run.optimal_value) else None
     columns = (
@@ -150,7 +150,7 @@ def outcome_of(run: Run) -> dict[str, Any]:
 
 @dataclass(frozen=True, eq=False)
 class StoredRun:
-    """A stored run: its document, and its columns, which are read on demand."""
+    """A stored run: the `document` with facts about the run, and the Parquet `file` with its columns."""
 
     document: dict[str, Any]
     file: Any
@@ -162,13 +162,13 @@ class StoredRun:
 
     @property
     def outcome(self) -> dict[str, Any]:
-        """How the run ended; numbers that are not finite are None."""
+        """The section ``outcome`` of the document; numbers that are not finite are None."""
         outcome: dict[str, Any] = self.document["outcome"]
         return outcome
 
     @property
     def state(self) -> str:
-        """``stored``, or ``cut off`` if the run was truncated."""
+        """``cut off`` if the run was truncated, otherwise ``stored``."""
         return "cut off" if self.outcome["truncated"] else "stored"
 
     @property
@@ -178,33 +178,33 @@ class StoredRun:
         return str(notes.get(CAVEAT, "")) if isinstance(notes, dict) else ""
 
     def columns(self, *names: str) -> list[NDArray[Any]]:
-        """Return some columns; raises FileError with the reason if they cannot be read."""
+        """Return the columns with these `names`; raises FileError with the reason if the columns cannot be read."""
         try:
             table = self.file.read(columns=list(names), use_threads=False)
             return [table.column(name).to_numpy() for name in names]
         except (pa.ArrowException, OSError, KeyError) as error:
-            raise FileError(f"its columns cannot be read ({error})") from None
+            raise FileError(f"the columns cannot be read ({error})") from None
 
     def column(self, name: str) -> NDArray[Any]:
-        """Return a column."""
+        """Return the column called `name`."""
         return self.columns(name)[0]
 
 
 def verify(content: bytes) -> None:
-    """Raise FileError with the reason if a file has changed since it was written."""
+    """Raise FileError with the reason if the `content` of a file has changed since the file was written."""
     start = content.rfind(MARK)
     end = start + len(BLANK)
     if start < 0:
-        raise FileError("it has no checksum: it was cut short or is not a run")
+        raise FileError("the file has no checksum, so it was cut short or is not a run")
     digest = hashlib.sha256(memoryview(content)[:start])
     digest.update(BLANK)
     digest.update(memoryview(content)[end:])
     if digest.hexdigest().encode() != content[start + len(MARK) : end]:
-        raise FileError("its content does not match its checksum")
+        raise FileError("the content does not match the checksum")
 
 
 def decode(content: bytes) -> StoredRun:
-    """Return the run in a Parquet file; raises FileError with the reason if it cannot be used."""
+    """Return the run in the `content` of a Parquet file; raises FileError with the reason if the file is not valid."""
     verify(content)
     try:
         file = pq.ParquetFile(pa.BufferReader(content), pre_buffer=False)
@@ -212,17 +212,17 @@ def decode(content: bytes) -> StoredRun:
         document = json.loads(schema.metadata[b"goalward"])
         version = document["format"]
     except (pa.ArrowException, OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        raise FileError(f"it is not a run ({error})") from None
+        raise FileError(f"the file is not a run ({error})") from None
     if version != FORMAT_VERSION:
-        raise FileError(f"it has format {version!r}; this goalward reads format {FORMAT_VERSION}")
+        raise FileError(f"the file has format {version!r}; this goalward reads format {FORMAT_VERSION}")
     for section, fields in FIELDS.items():
         part = document.get(section) if section else document
         for name, kind in fields.items():
             if type(part) is not dict or type(part.get(name)) is not kind:
-                raise FileError(f"its document has no {kind.__name__} called {f'{section}.' * bool(section)}{name}")
+                raise FileError(f"the document has no {kind.__name__} called {f'{section}.' * bool(section)}{name}")
     episodes = document["outcome"]["episodes"]
     if not schema.equals(SCHEMA) or file.metadata.num_rows > max(episodes, 1):
-        raise FileError(f"its columns do not fit a run of {episodes} episodes")
+        raise FileError(f"the columns do not fit a run of {episodes} episodes")
     return StoredRun(document, file)
 
 

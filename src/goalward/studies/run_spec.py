@@ -1,11 +1,9 @@
-"""The specification of a run, its key, and the world and agent built from it.
+"""The specification of a run, and functions that compute the key, the world and the agent of the run.
 
 The result of a run depends only on the world, the agent, the number of episodes, the step limit, the seed, and
-`RESULTS_VERSION`, which increases whenever a change of the package changes results. The key of a run is a SHA-256 of
-these values (`key_of`; `Design.keys` computes the keys of many runs that differ only in their seeds). Labels, the
-study, the other agents, the machine and the number of workers are not part of the key and change no result.
-
-The functions below `RunSpec` use the registries of worlds, agents and priors.
+`RESULTS_VERSION`. This version increases whenever a change of goalward changes results. The key of a run is a SHA-256
+of all these values. Labels, the study, the other agents, the machine and the number of workers are not part of the key
+and change no result.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ KEY_DIGITS = 32
 
 
 def key_of(document: Mapping[str, Any]) -> str:
-    """Return the key of a run's document: the first digits of its SHA-256."""
+    """Return the key of a run: the first digits of the SHA-256 of the run's `document`."""
     return hashlib.sha256(canonical(document).encode()).hexdigest()[:KEY_DIGITS]
 
 
@@ -50,9 +48,9 @@ class RunSpec:
     Attributes
     ----------
     world
-        ``{"id", "settings"}`` for a world with a name, ``{"digest"}`` for a model from a file; with ``"give_up_cost"``
-        if agents may give up, with the rules ``"goal"`` and ``"cost"`` of an environment, with ``"code"`` if the world
-        does not come with goalward, and with ``"drawn": {"prior", "seed"}`` if its transitions are drawn from a prior.
+        ``{"id", "settings"}`` for a world with a name, ``{"digest"}`` for a model from a file. Optional keys are
+        ``"give_up_cost"`` if agents may give up, ``"goal"`` and ``"cost"`` for an environment, ``"code"`` if the world
+        does not come with goalward, and ``"drawn": {"prior", "seed"}`` if the transitions are drawn from a prior.
     agent
         ``{"name", "settings"}``, and ``"code"`` if the agent or one of its priors does not come with goalward.
     episodes, max_steps, seed
@@ -70,12 +68,12 @@ class RunSpec:
 
     @cached_property
     def key(self) -> str:
-        """The key of the run, which names its file."""
+        """The key of the run, which is also the name of the run's file."""
         return key_of(self.document())
 
     @property
     def model_digest(self) -> str | None:
-        """The digest of the world, if it is a model from a file."""
+        """The digest of the world if the world is a model from a file, otherwise None."""
         return self.world.get("digest")
 
     @property
@@ -84,15 +82,15 @@ class RunSpec:
         return digests_in(str((self.world, self.agent)))
 
     def document(self) -> dict[str, Any]:
-        """Return all values that decide the run, as plain data without None; the key is a hash of this document."""
+        """Return all values that determine the run, as plain data without None; the key is a hash of this document."""
         return {name: value for name, value in vars(self).items() if value is not None and name != "key"}
 
     def build(self, attachments: Attachments) -> tuple[Any, Learner]:
-        """Return the world and the agent; raise FileError if this goalward would compute a different result."""
+        """Return the world and the agent; raise FileError if the run needs another version of goalward."""
         if self.results != RESULTS_VERSION:
             raise FileError(
-                f"the run was made with results version {self.results}, this goalward makes version {RESULTS_VERSION};"
-                " run the study again, or use the goalward that made it"
+                f"the run has results version {self.results}, but this goalward makes version {RESULTS_VERSION};"
+                " run the study again, or use the goalward that made the run"
             )
         world = make_world(self.world, attachments)
         return world, make_agent(self.agent, world, self.episodes, attachments)
@@ -102,21 +100,21 @@ class RunSpec:
 
 
 def complete_world(name: str, settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the id of a world with its version, and all its settings as plain data."""
+    """Return the full id of a world, with its version, and all settings of the world as plain data."""
     world = worlds.find(name)
     return world.id, without_none(world.complete(settings))
 
 
 def complete_agent(kind: type[Learner], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return all settings of an agent as plain data, without those that are read off the true world."""
+    """Return all settings of an agent as plain data, except for settings that are read off the true world."""
     return without_none(kind.complete(settings))
 
 
 def without_none(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return plain settings without None, which TOML cannot express.
 
-    Only defaults contain None, so leaving them out changes nothing. A prior loses only its settings that are None;
-    other settings that contain None are left out whole. Raises SettingError if a default cannot be part of a key.
+    Only defaults contain None, so leaving out None changes nothing. A prior loses only its settings that are None. Any
+    other setting that contains None is left out. Raises SettingError if a default cannot be part of a key.
     """
     complete: dict[str, Any] = {}
     for name, value in settings.items():
@@ -131,13 +129,13 @@ def without_none(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def contains_none(value: object) -> bool:
-    """Return whether a value is None or contains it."""
+    """Return whether a value is None or contains None."""
     entries = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
     return value is None or any(map(contains_none, entries))
 
 
 def complete_prior(prior: Any) -> dict[str, Any]:
-    """Return a prior with all its settings as plain data, and the digest of its code unless it comes with goalward."""
+    """Return a prior with all its settings as plain data; users' priors also have a digest of their code."""
     name, settings = known_priors.split(prior)
     settings.pop("code", None)
     complete: dict[str, Any] = without_none({"prior": known_priors.complete({"kind": name} | settings)})["prior"]
@@ -146,14 +144,14 @@ def complete_prior(prior: Any) -> dict[str, Any]:
 
 
 def check_draw(name: str, draw: str | None, settings: Mapping[str, Any]) -> None:
-    """Raise SettingError unless `draw` is None, "prior", or an integer setting of the world that is not set."""
+    """Raise SettingError unless `draw` is None, "prior", or an integer setting that is missing in `settings`."""
     if draw in (None, PRIOR):
         return
     world = worlds.find(name)
     declared = settings_of(world.build)
     check_names(world.id, [draw], declared)
     if draw in settings or type(declared[draw].default) is not int:
-        raise SettingError(f"draw is {draw!r}; it must be an integer setting of {world.id} that is not set")
+        raise SettingError(f"draw is {draw!r}; it must name an integer setting of {world.id} that is not in settings")
 
 
 # Digests of users' code, because `RESULTS_VERSION` does not change when users edit their code
@@ -162,7 +160,7 @@ def check_draw(name: str, draw: str | None, settings: Mapping[str, Any]) -> None
 def world_code(world_id: str, settings: Mapping[str, Any]) -> str:
     """Return the digests of a world's code and of its model; empty if the world comes with goalward.
 
-    The model counts because a file that the world reads can change it. If runs draw models, the default one counts.
+    The model is included because the world may read it from a file. If runs draw models, the default model is included.
     """
     code = known_worlds.code(world_id)
     if code is None:
@@ -189,7 +187,7 @@ def agent_code(kind: type[Learner], name: str, settings: Mapping[str, Any]) -> s
 
 
 def make_world(identity: Mapping[str, Any], attachments: Attachments) -> Any:
-    """Return the world that `RunSpec.world` describes: an `SSP`, or another world."""
+    """Return the world that `identity` (the `RunSpec.world` of a run) describes: an `SSP` or another world."""
     rules = {name: identity[name] for name in RULES if name in identity}
     if "id" not in identity:
         bare: Any = attachments.model(identity["digest"])
@@ -206,9 +204,9 @@ def make_world(identity: Mapping[str, Any], attachments: Attachments) -> Any:
 
 
 def draw_model(model: Any, drawn: Mapping[str, Any], attachments: Attachments) -> SSP:
-    """Draw the transitions of a model from a prior; its states, actions, costs and start stay the same."""
+    """Return a `model` with transitions drawn from a prior and unchanged states, actions, costs and start."""
     if not isinstance(model, SSP):
-        raise SettingError(f"{model!r:.60} has no model whose transitions could be drawn from a prior")
+        raise SettingError(f"{model!r:.60} has no model, so its transitions cannot be drawn from a prior")
     attachments.remember(drawn["prior"])
     settings = {name: value for name, value in drawn["prior"].items() if name != "code"}
     if drawn["prior"].get("code", known_priors.code(settings["kind"])) != known_priors.code(settings["kind"]):
@@ -218,7 +216,7 @@ def draw_model(model: Any, drawn: Mapping[str, Any], attachments: Attachments) -
 
 
 def make_agent(identity: Mapping[str, Any], world: AnyWorld, episodes: int, attachments: Attachments) -> Learner:
-    """Return the agent that `RunSpec.agent` describes; settings it needs but lacks are read off the true world."""
+    """Return the agent that `identity` describes; required settings that are missing are read off the true `world`."""
     attachments.remember(identity)
     kind = agents.find(identity["name"])
     if agent_code(kind, identity["name"], identity["settings"]) != identity.get("code", ""):

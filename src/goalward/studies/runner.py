@@ -1,14 +1,14 @@
 """Carry out the missing runs of a study, and store their results.
 
-Runs that are stored are not run again, and a run that fails does not stop the others. A study that is killed loses the
-runs in flight, and continues when it is run again.
+Stored runs are not repeated, and a failed run does not stop the other runs. A study that is killed loses the runs in
+flight, and continues when it is run again.
 
-Runs are handed out in batches, because handing one out costs about as much as a short run. The first run of each cell
-is handed out alone and shows how long runs of the cell take. Later batches take about half a second each: the longest
-runs come first, and batches become smaller towards the end. Each file is stored as soon as its batch comes back.
+Runs are sent to workers in batches, because sending a run costs about as much as a short run. The first run of each
+cell is sent alone and shows how long the runs of the cell take. Later batches take about half a second each. The
+longest runs come first. The runs of a batch are stored as soon as the batch is finished.
 
-A run whose process dies is tried once more, and then recorded as failed. An error that no run caused (a lost scheduler,
-a worker with another version of goalward, a full disk) stops the study with a message, and no run counts as failed.
+A run whose process dies is tried once more, and then recorded as failed. Errors that no run caused stop the study with
+a message. Examples are a lost scheduler, a worker with another version of goalward, and a full disk.
 
 Several processes may work on one study in one folder. Before each batch, a process skips the runs that are stored by
 now, and postpones the runs that another process is making (`presence.Presence`).
@@ -59,7 +59,7 @@ WRITERS = 8  # threads that store files
 
 
 class Job(NamedTuple):
-    """A run: its key, the index of its cell, and its number in the cell."""
+    """A run that has to be made: its `key`, the index of its `cell`, and the number of the `run` in the cell."""
 
     key: str
     cell: int
@@ -96,7 +96,7 @@ class Report:
 
     @property
     def ended(self) -> int:
-        """How many of the runs that were missing at the start have ended."""
+        """The number of runs that were missing at the start and have ended since."""
         return self.done + self.elsewhere + len(self.failures)
 
     @property
@@ -118,7 +118,7 @@ class Report:
 
     @property
     def problem(self) -> str:
-        """Why runs are missing; empty if all runs are stored."""
+        """The reason why runs are missing; empty if all runs are stored."""
         if self.complete:
             return ""
         missing = self.total - self.stored - self.done
@@ -130,7 +130,7 @@ Watch = Callable[[Report], None]
 
 
 def read_shard(text: str | None) -> tuple[int, int]:
-    """Read a shard such as ``3/16``; None is the whole study."""
+    """Parse a shard such as ``3/16``, which means part 3 of 16; None means the whole study."""
     parts = re.fullmatch(r"\s*([0-9]{1,9})\s*/\s*([0-9]{1,9})\s*", "1/1" if text is None else text)
     if parts is None:
         raise SettingError(f"shard is {text!r}; it must be i/n with i from 1 to n, such as 3/16")
@@ -138,10 +138,10 @@ def read_shard(text: str | None) -> tuple[int, int]:
 
 
 def chosen_cells(design: Design, only: Collection[str]) -> list[int]:
-    """Return the indices of the cells that fit choices such as ``agent=psrl`` and ``world=grid*``.
+    """Return the indices of the cells that match choices such as ``agent=psrl`` and ``world=grid*``.
 
-    A choice names a label, a label without its swept settings, or an algorithm or world of the registry. Several
-    choices of agents select all of these agents, and likewise for worlds.
+    A choice can match a label, a label without its swept settings, or the name of an algorithm or world. Two choices of
+    agents select both agents, and two choices of worlds select both worlds.
     """
 
     def names(cell: Cell) -> dict[str, set[str]]:
@@ -165,9 +165,10 @@ def chosen_cells(design: Design, only: Collection[str]) -> list[int]:
 
 
 def jobs_of(design: Design, shard: tuple[int, int] = (1, 1), only: Collection[str] = ()) -> list[Job]:
-    """Return the runs of a study, or of one shard: every n-th run, so that all shards take about the same time.
+    """Return the runs of a study, or of one shard. A shard has every n-th run, so all shards take about the same time.
 
-    A run that several cells share is one job, of the first of these cells. For `only`, see `chosen_cells`.
+    A run that several cells share is one job, which belongs to the first of these cells. For `only`, see
+    `chosen_cells`.
     """
     number, shards = shard
     if not 1 <= number <= shards:
@@ -181,7 +182,7 @@ def jobs_of(design: Design, shard: tuple[int, int] = (1, 1), only: Collection[st
 
 @dataclass(frozen=True)
 class Options:
-    """How to carry out a study, as `goalward.run` explains; nothing here changes a result."""
+    """Options for running a study, which change no result. `goalward.run` explains the options."""
 
     shard: tuple[int, int] = (1, 1)
     only: Collection[str] = ()
@@ -205,8 +206,8 @@ def run_study(
 ) -> Report:
     """Carry out the runs of a study that are not stored yet; `goalward.run` explains the parameters.
 
-    Workers are opened only if a run is missing; a `Workers` object stays open. Raises `Interrupted` on Ctrl-C and
-    SIGTERM; finished runs stay stored.
+    Workers are opened only if a run is missing. A `Workers` object of the caller stays open. Ctrl-C and SIGTERM raise
+    `Interrupted`, and finished runs stay stored.
     """
     if isinstance(workers, int):
         check("workers", workers, Size)
@@ -279,7 +280,7 @@ class Session:
 
     @property
     def waiting(self) -> int:
-        """How many runs have not been handed out yet."""
+        """The number of runs that have not been handed out yet."""
         return sum(map(len, self.pending.values())) + len(self.held)
 
     def pace(self, cell: int) -> float:
@@ -331,7 +332,7 @@ class Session:
             self.held = []
 
     def still_missing(self, jobs: list[Job], workers: int) -> list[Job]:
-        """Return the runs of a batch that are still not stored and that no other process is making."""
+        """Return those `jobs` that are not stored yet and that no other process is making."""
         making = (job.key for others in self.in_flight.values() for job in others)
         taken, missing = self.presence.claim([job.key for job in jobs], making, workers), []
         self.report.others = self.presence.others
@@ -347,7 +348,7 @@ class Session:
         return missing
 
     def batch_of(self, jobs: list[Job]) -> Batch:
-        """Return a batch of runs with everything that a worker needs for them."""
+        """Return `jobs` as a batch that contains everything that a worker needs."""
         specs = [self.design.spec(self.design.cells[job.cell], job.run) for job in jobs]
         models, files = (spec.model_digest for spec in specs), set().union(*(spec.sources for spec in specs))
         limits = self.options.limits
@@ -355,7 +356,7 @@ class Session:
         return Batch(carry_out, specs, shared, limits)
 
     def submit(self, workers: Workers, jobs: list[Job], batch: Batch) -> bool:
-        """Hand out a batch; if that is not possible, put its runs back and return False."""
+        """Submit a batch and return True; if no worker can accept the batch, put its `jobs` back and return False."""
         try:
             future = workers.submit(batch)
         except Exception as error:
@@ -367,7 +368,7 @@ class Session:
         return True
 
     def repeat_overdue(self) -> None:
-        """Hand out overdue batches again: their worker may be frozen or disconnected."""
+        """Hand out overdue batches again, because their workers may be frozen or disconnected."""
         now = time.monotonic()
         for future, jobs in self.in_flight.items():
             usual = sum(self.pace(job.cell) if job.cell in self.ended else math.inf for job in jobs)
@@ -377,9 +378,10 @@ class Session:
                 self.put_back(jobs)
 
     def next_batch(self, workers: int) -> list[Job]:
-        """Return the jobs to hand out next: first one of each cell, then several of the slowest cell at once.
+        """Return the jobs of the next batch: first one job of each cell, later several jobs of the slowest cell.
 
-        A run that was tried before is handed out alone: if a batch kills its worker, the cause could be any run in it.
+        A run that was tried before gets a batch of its own, because any run of a larger batch could have killed the
+        worker.
         """
         going = {job.cell for jobs in self.in_flight.values() for job in jobs}
         fresh = [cell for cell in self.pending if cell not in self.ended and cell not in going]
@@ -399,12 +401,12 @@ class Session:
         return batch
 
     def put_back(self, jobs: list[Job]) -> None:
-        """Queue some runs to be handed out again."""
+        """Put `jobs` into the queue of runs that have to be handed out."""
         for job in jobs:
             self.pending.setdefault(job.cell, deque()).append(job)
 
     def take_in(self, future: Future[list[Any]]) -> None:
-        """Store the results of a batch; runs that were lost with the connection are handed out again."""
+        """Store the results of a finished batch; if the connection was lost, put the runs of the batch back."""
         jobs = self.in_flight.pop(future)
         if not jobs:
             self.start = time.perf_counter()  # the kernels are compiled
@@ -421,7 +423,7 @@ class Session:
             self.stop(error)
 
     def settle(self, jobs: list[Job], answers: list[Any]) -> None:
-        """Store runs and failures; runs that may be tried again are handed out again."""
+        """Store finished runs and failures; put failed runs back if they may be tried again."""
         ended: list[tuple[Job, RunResult]] = []
         for job, result in zip(jobs, answers, strict=True) if jobs else ():
             if result.error and self.tries[job.key] < max(self.options.retries, result.died):
@@ -453,7 +455,7 @@ class Session:
         self.report.failures.append(Failure(cell.world.label, cell.agent.label, job.run, error, path))
 
     def write(self, ended: tuple[Job, RunResult]) -> FileError | None:
-        """Store a run or its failure; return the error if that fails."""
+        """Store a run or the record of its failure; return the error if the file cannot be written."""
         job, result = ended
         try:
             if result.file is not None:
@@ -468,7 +470,7 @@ class Session:
         return None
 
     def check_workers(self, workers: Workers) -> None:
-        """Check the workers now and then; stop if none has been available for too long."""
+        """Check the workers about once a second; stop if no worker has been available for too long."""
         now = time.monotonic()
         if now - self.checked < CHECK_SECONDS:
             return
@@ -480,14 +482,14 @@ class Session:
             self.in_flight.clear()  # no answer will come
 
     def stop(self, error: Exception) -> None:
-        """Hand out no more runs, because of an error that no run caused."""
+        """Stop handing out runs, because of an error that no run caused."""
         reason = str(error) if isinstance(error, GoalwardError) else f"{type(error).__name__}: {error}"
         if isinstance(error, ImportError):
             reason += "; install the same goalward on every worker"
         self.report.stopped = self.report.stopped or f"{reason}; stored runs are kept and are not run again"
 
     def notice(self, workers: Workers) -> None:
-        """Report progress."""
+        """Update the report, and pass it to `watch`."""
         self.report.seconds, self.report.workers = time.perf_counter() - self.start, workers.size
         self.report.seconds_left = self.time_left(workers.size)
         if self.watch is not None:
@@ -507,7 +509,7 @@ class Session:
 
 @contextmanager
 def study_progress() -> Iterator[Watch]:
-    """Show the progress of a study as a bar; without a terminal, print only the number of runs to make."""
+    """Show the progress of a study as a bar; without a terminal, print only the number of missing runs."""
     with phase("loading the kernels, which are compiled the first time") as entry:
 
         def watch(report: Report) -> None:

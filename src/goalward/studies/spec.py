@@ -2,24 +2,24 @@
 
 A study is a TOML file::
 
-    name = "my-study"            # names the results folder
+    name = "my-study"            # also the name of the results folder
     seed = 0                     # decides every random draw of the study
     runs = 10                    # runs of each agent in each world
-    episodes = 10_000            # of each run
+    episodes = 10_000            # episodes of each run
 
     [[worlds]]
     world = "grid-world-v0"      # an id of the registry, a model (.npz, .json) or a map (.txt)
     settings = { rows = 3 }
     [[worlds]]
-    world = "my_env.py:make_env" # or a function in a file beside the study that returns an environment or a model
-    give_up_cost = 20.0          # goal, cost and give_up_cost are those of goalward.Environment
+    world = "my_env.py:make_env" # or a function that makes an environment or a model, in a file beside the study
+    give_up_cost = 20.0          # goalward.Environment explains goal, cost and give_up_cost
 
     [[agents]]
     agent = "psrl"               # an algorithm of the registry
     [[agents]]
     agent = "my_agent.py:MyAgent"    # or a class in a file beside the study
 
-Paths are relative to the study's file. An error names the file and the line, the value and what is allowed.
+Paths are relative to the study's file. Errors name the file, the line, the faulty value and the allowed values.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ Sweep = dict[str, Annotated[list[Plain], Field(min_length=1)]]
 
 
 class Section(BaseModel):
-    """A part of a study; a key that is not listed is an error."""
+    """A section of a study; unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -120,7 +120,7 @@ class WorldSpec(Section):
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """The world of a `RunSpec`, without its code and the values that are drawn for each run."""
+        """The part of `RunSpec.world` that all runs share, without the digest of the world's code."""
         identity: dict[str, Any] = {"id": self.world, "settings": self.settings}
         if self.world.endswith(".npz"):
             identity = {"digest": self.world.removesuffix(".npz")}
@@ -128,7 +128,7 @@ class WorldSpec(Section):
 
     @cached_property
     def seed_name(self) -> str:
-        """The name from which the seeds of the runs are derived; edits of a user's file do not change the name."""
+        """The name from which the seeds of the runs are derived. Editing a user's file does not change this name."""
         return without_digests(canonical(self.identity))
 
 
@@ -152,12 +152,12 @@ class AgentSpec(Section):
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """The agent of a `RunSpec`."""
+        """The agent in the form of `RunSpec.agent`."""
         return {"name": self.agent, "settings": self.settings} | ({"code": self.code} if self.code else {})
 
 
 class Stored(Section):
-    """Facts about the runs of a study that a results folder stores with it."""
+    """Facts about the runs of a study, which a results folder stores together with the study."""
 
     results: int
     """The version of the results."""
@@ -176,7 +176,7 @@ class Stored(Section):
 
 
 class StudySpec(Section):
-    """A study."""
+    """A study as its author writes it."""
 
     name: Name
     """Names the results folder."""
@@ -200,9 +200,9 @@ class StudySpec(Section):
 
 @dataclass(frozen=True)
 class Source:
-    """The source of a study: errors name a place in the source, and paths are relative to its `folder`.
+    """The source of a study. Error messages name a place in the source, and paths are relative to its `folder`.
 
-    `text` is the TOML text. A study from a dict has no text, so errors name keys instead of lines.
+    `text` is the TOML text. A study from a dict has no text, so its errors name keys instead of lines.
     """
 
     name: str
@@ -210,7 +210,7 @@ class Source:
     text: str | None = None
 
     def error(self, place: Place, message: str) -> GoalwardError:
-        """Return an error that names a place in the study."""
+        """Return an error with a `message` that names a `place` in the study."""
         if self.text is not None:
             return FileError(f"{self.name}, line {line_of(self.text, place)}: {message}")
         keys = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
@@ -218,7 +218,7 @@ class Source:
 
     @contextlib.contextmanager
     def located(self, place: Place) -> Iterator[None]:
-        """Add the place in the study that caused an error to the errors raised inside the block."""
+        """Add `place` to the message of every error that is raised inside the block."""
         try:
             yield
         except GoalwardError as error:
@@ -226,10 +226,10 @@ class Source:
 
 
 def line_of(text: str, place: Place) -> int:
-    r"""Return the line, counted from 1, of the longest prefix of `place` found in a TOML text; 1 if there is none.
+    r"""Return the line of `place` in a TOML text, counted from 1. If `place` is missing, use its longest known prefix.
 
-    `tomllib` returns values without lines. But it can parse the first n lines of a text, extended to the end of a
-    statement. The line of a key is the smallest n for which the parsed part contains the key.
+    `tomllib` returns values without line numbers. But `tomllib` can parse the first n lines of a text, extended to the
+    end of a statement. The line of a key is the smallest n for which the parsed lines contain the key.
 
     >>> line_of("runs = 3\n[[worlds]]\nid = 'a'\n[[worlds]]\nid = 'b'", ("worlds", 1, "id"))
     5
@@ -237,7 +237,7 @@ def line_of(text: str, place: Place) -> int:
     lines = text.replace("\r\n", "\n").split("\n")
 
     def depth(number: int) -> int:
-        """Return the length of the prefix of `place` found in the first `number` lines."""
+        """Return how many parts of `place` the first `number` lines contain."""
         for end in range(number, len(lines) + 1):
             try:
                 inner: Any = tomllib.loads("\n".join(lines[:end]))
@@ -267,7 +267,7 @@ def parse_spec(text: str, path: Path) -> tuple[StudySpec, Source]:
 
 
 def validated(document: Mapping[str, Any], source: Source) -> StudySpec:
-    """Return the specification in a document, or raise an error that names the place of the first mistake."""
+    """Return the study in a `document`, or raise an error that names the place of the first mistake in `source`."""
     try:
         return StudySpec.model_validate(document)
     except ValidationError as error:

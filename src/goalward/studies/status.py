@@ -1,6 +1,6 @@
-"""Which runs of a study are stored, which failed, and which files are damaged or belong to no study.
+"""The state of a results folder: stored and failed runs, damaged files, and files that belong to no study.
 
-Checking changes no file.
+The functions of this module change no file.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ class Status:
 
     @property
     def sound(self) -> bool:
-        """Whether no run failed and no file was damaged; runs may still be missing."""
+        """True if no run failed and no file is damaged; runs may still be missing."""
         return not self.failures and not self.damaged
 
 
 def check_studies(store: Store, name: str | None = None, *, read: bool = True) -> list[Status]:
-    """Check the files of a study, or of all studies of a folder; see `Store.states` for `read`."""
+    """Check the files of a study, or of all studies of a folder. `Store.states` explains `read`."""
     return [check_study(store, design, read=read) for design in store.chosen(name)]
 
 
 def check_study(store: Store, design: Design, *, read: bool = True) -> Status:
-    """Check the files of a study."""
+    """Check the files of a study, and return its status."""
     states = store.states((key for cell in design.cells for key in design.keys(cell)), read=read)
     rows: list[dict[str, Any]] = []
     failures: list[Failure] = []
@@ -77,7 +77,7 @@ def check_study(store: Store, design: Design, *, read: bool = True) -> Status:
 def unused_files(store: Store) -> dict[str, list[Path]]:
     """Return the run, failure and attachment files that no stored design needs.
 
-    Raises FileError if a design cannot be read, because it might refer to any of the runs.
+    Raises FileError if a design cannot be read, because the unreadable design might need any of the files.
     """
     keys: set[str] = set()
     needed: set[str] = set()

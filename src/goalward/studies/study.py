@@ -1,4 +1,4 @@
-"""A study that can be run: from a file, from a dict, or one that comes with goalward."""
+"""Read studies from files and dicts, check them, and fill in their defaults."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ UNSEEN = "# Python files are not executed here; worlds and agents from them show
 class Study:
     """Which agents learn in which worlds, how often and for how long.
 
-    `Study.load` reads a study from a TOML file, and `Study.from_dict` from plain data; `goalward.run` runs it. Every
-    name is looked up and every default filled in; errors name the place of the mistake in the study.
+    `Study.load` reads a study from a TOML file, `Study.from_dict` reads a study from plain data, and `goalward.run`
+    runs a study. All names are looked up and all defaults are filled in. Errors name the place of the mistake.
 
     Attributes
     ----------
@@ -58,16 +58,16 @@ class Study:
     source
         The file or dict from which the study was read.
     complete
-        The study with every default and one entry for each combination of a sweep, as a results folder stores it.
+        The study as a results folder stores it: with all defaults, and with one entry for each combination of a sweep.
     design
         The runs of the study.
     attachments, names
         The models and Python files that the runs need, and the author's names for them.
     places
-        The place of each world in the study, by its label, and of each agent, by the labels of the world and the agent.
+        The place of each world and each agent in the study. The keys are ``(world,)`` and ``(world, agent)``.
     execute
-        Whether users' files are executed. If not, worlds and agents from these files have only the settings given in
-        the study, and the study can be shown but not run.
+        Whether users' files are executed. If not, worlds and agents from these files have only the settings that the
+        study sets, and the study can be shown but not run.
     """
 
     def __init__(self, spec: StudySpec, source: Source, *, execute: bool = True):
@@ -89,7 +89,7 @@ class Study:
 
     @classmethod
     def load(cls, path: str | Path, *, execute: bool = True) -> Study:
-        """Read a study from a TOML file at `path`, or one that ships with goalward by its name.
+        """Read a study from a TOML file; `path` may also be the name of a study that comes with goalward.
 
         With ``execute=False``, no Python file that the study names is executed.
         """
@@ -97,14 +97,14 @@ class Study:
 
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], folder: str | Path = ".") -> Study:
-        """Return the study of a `document`, a mapping with the keys of a TOML file; paths are relative to `folder`."""
+        """Return the study in a `document`, a dict with the keys of a study file. Paths are relative to `folder`."""
         if not isinstance(document, Mapping):
             raise SettingError(f"a study must be a dict with the keys of a study file, not {document!r}")
         spec = validated(copy.deepcopy(dict(document)), Source("", Path(folder)))
         return cls(spec, Source(f"study {spec.name}", Path(folder)))
 
     def replace(self, **changes: Any) -> Study:
-        """Return the study with `changes` of its top-level keys: ``study.replace(runs=3, episodes=100)``."""
+        """Return the study with `changes` to its top-level keys, as in ``study.replace(runs=3, episodes=100)``."""
         spec = validated(self.spec.model_dump(exclude_unset=True) | changes, Source("", self.source.folder))
         # Without the text, because its lines no longer match the study.
         return Study(spec, Source(self.source.name, self.source.folder))
@@ -112,7 +112,7 @@ class Study:
     # Completion
 
     def find_worlds(self, number: int, entry: WorldSpec) -> Iterator[WorldSpec]:
-        """Return the worlds of an entry, one for each combination of its sweep."""
+        """Yield the worlds of an entry: one world for each combination of its swept settings."""
         source, place = self.source, ("worlds", number)
         with source.located((*place, "world")):
             reference = self.attached(entry.world)
@@ -143,7 +143,7 @@ class Study:
             yield world
 
     def attached(self, value: Any) -> Any:
-        """Replace references to user files, in a name or in settings, by the names of their attachments."""
+        """Return a `value` in which references to users' files are replaced by the names of attachments."""
         if isinstance(value, dict):
             return {name: self.attached(entry) for name, entry in value.items()}
         if not is_reference(value):
@@ -155,11 +155,11 @@ class Study:
         return name
 
     def look_up_world(self, name: str, entry: WorldSpec, settings: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        """Return the id of a world with all its settings, or the attachment of a model from a file."""
+        """Return the id of a world and all its settings. For a model file, return the attachment's name and {}."""
         folder = self.source.folder
         if is_file(name) and not name.endswith(".txt"):
             if settings or entry.draw not in (None, PRIOR):
-                raise SettingError(f"{name} is a model in a file and has no settings to change")
+                raise SettingError(f"{name} is a model file, which has no settings; leave out the settings")
             model = SSP.load(attached_path(folder, name))
             self.attachments.models[model.digest] = model
             attached = f"{model.digest}.npz"
@@ -173,7 +173,7 @@ class Study:
         return world, {setting: value for setting, value in complete.items() if setting != entry.draw}
 
     def find_agents(self, number: int, entry: AgentSpec, all_worlds: list[WorldSpec]) -> Iterator[AgentSpec]:
-        """Return the agents of an entry, one for each combination of its sweep."""
+        """Yield the agents of an entry: one agent for each combination of its swept settings."""
         source, place = self.source, ("agents", number)
         with source.located((*place, "agent")):
             name = self.attached(entry.agent)
@@ -199,8 +199,8 @@ class Study:
                     message = f"two agents are called {label!r} in {world.label}; give one of them another label"
                     raise source.error(place, message)
                 if world.draw == PRIOR and world.prior is None and "prior" not in complete:
-                    message = f"{world.label} is drawn from a prior, but {label} has none"
-                    raise source.error((*place, "settings"), f"{message}; add prior = 'dirichlet' to one of them")
+                    message = f"{world.label} is drawn from a prior, but neither the world nor {label} has a prior"
+                    raise source.error((*place, "settings"), f"{message}; add prior = 'dirichlet' to one of the two")
                 self.places[world.label, label] = place
             changes = {"agent": name, "label": label, "settings": complete, "swept": entry.swept | swept, "code": code}
             labels = [world.label for world in chosen] if entry.worlds else None
@@ -209,13 +209,13 @@ class Study:
     # Checking
 
     def check(self) -> None:
-        """Build every world, and every agent up to its first plan, so that wrong values are found before any run."""
+        """Build every world, and every agent up to its first plan, to find wrong settings before any run."""
         for cell in self.design.cells:
             if self.execute or not self.design.spec(cell, 0).sources:
                 self.check_cell(cell, self.source)
 
     def refusals(self) -> dict[tuple[str, str], str]:
-        """Return the reasons why agents refuse worlds, by the labels of the world and the agent."""
+        """Return the reasons why agents refuse worlds. The keys are the labels of the world and the agent."""
         refused: dict[tuple[str, str], str] = {}
         for cell in self.design.cells:
             try:
@@ -225,7 +225,7 @@ class Study:
         return refused
 
     def check_cell(self, cell: Cell, source: Source | None = None) -> None:
-        """Build the world and the agent of a cell; errors name their place in the study, if there is a source."""
+        """Build the world and the agent of a cell; with a `source`, errors name the place of the mistake."""
 
         def located(*labels: str) -> contextlib.AbstractContextManager[None]:
             return source.located(self.places[labels]) if source else contextlib.nullcontext()
@@ -249,11 +249,11 @@ class Study:
 
     @property
     def text(self) -> str:
-        """The study as a results folder stores it: complete TOML, which can be run there unchanged."""
+        """The complete study as TOML text, as a results folder stores it. This text can be run as a study file."""
         return self.stored_text()
 
     def stored_text(self, before: Stored | None = None, tags: Collection[str] = ()) -> str:
-        """Return `text` with facts about when and where the study is run; `before` has the facts stored so far."""
+        """Return `text` with facts about the current run and with `tags`; `before` has the facts stored so far."""
         now = datetime.now(UTC).isoformat()
         stored = {
             "results": RESULTS_VERSION,
@@ -268,7 +268,7 @@ class Study:
 
     @property
     def shown_text(self) -> str:
-        """The complete study with the author's original file names."""
+        """The complete study as TOML text, with the author's original file names."""
         design = self.design
         head = f"# {len(design.cells):,} cells of {design.runs:,} runs\n"
         limit = "# no max_steps\n" if self.spec.max_steps is None else ""
@@ -291,7 +291,7 @@ def is_file(name: str) -> bool:
 
 
 def git_commit(folder: Path) -> str:
-    """Return the git commit of a folder, with "-dirty" if files have changed; empty if there is no commit."""
+    """Return the git commit of a folder; the suffix "-dirty" marks changed files. Without a commit, return ""."""
     options = ["-C", str(folder), "-c", "core.fsmonitor=false"]  # the folder could name any program there
     command = ["git", *options, "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     try:
@@ -302,7 +302,7 @@ def git_commit(folder: Path) -> str:
 
 
 def written(spec: StudySpec, names: Mapping[str, str] | None = None, **more: Any) -> str:
-    """Write a complete study as TOML; `names` replaces the names of attached files."""
+    """Return a complete study as TOML text; `names` replaces the names of attached files."""
     document = spec.model_dump(exclude={"stored"}, exclude_none=True) | more
     for entry in (*document["worlds"], *document["agents"]):
         for name in ("sweep", "swept", "code", "group"):
@@ -318,7 +318,7 @@ def written(spec: StudySpec, names: Mapping[str, str] | None = None, **more: Any
 
 
 def shipped_folder() -> Path:
-    """Return the folder of the shipped studies: ``studies/`` in the repository, ``shipped/`` here if installed."""
+    """Return the folder of the studies that come with goalward, in the repository or in the installed package."""
     here = Path(__file__).parent
     for folder in (here / "shipped", here.parents[2] / "studies"):
         if folder.is_dir():
@@ -333,7 +333,7 @@ def shipped_studies() -> Iterator[StudySpec]:
 
 
 def find_study(name: str) -> Path:
-    """Return the file of a study, given as a path or as the name of a shipped one."""
+    """Return the path of a study's file; `name` is a path or the name of a study that comes with goalward."""
     path = Path(name)
     if path.suffix == ".toml" or path.name != name:
         return path

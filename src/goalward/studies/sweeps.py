@@ -1,4 +1,4 @@
-"""Sweeps: the settings of an entry of a study for each combination of swept values, and their labels."""
+"""Sweeps: combine the swept values of worlds and agents into settings, and label the combinations."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ FIELD = re.compile(r"\{([\w.]+)\}")  # a swept setting in a label
 def combinations(
     source: Source, place: Place, entry: WorldSpec | AgentSpec
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Return, for each combination of a sweep, all settings of the entry and the swept settings alone."""
+    """Yield two dicts for each combination of an entry's swept values: all settings, and only the swept settings."""
     number = math.prod(len(values) for values in entry.sweep.values())
     if number > MOST_COMBINATIONS:
-        message = f"the sweep has {number:,} combinations, and at most {MOST_COMBINATIONS:,} are allowed; split it"
+        message = f"the sweep has {number:,} combinations, but at most {MOST_COMBINATIONS:,} are allowed; split it"
         raise source.error((*place, "sweep"), message)
     for values in itertools.product(*entry.sweep.values()):
         swept = dict(zip(entry.sweep, values, strict=True))
@@ -33,7 +33,7 @@ def combinations(
 
 
 def with_setting(settings: Mapping[str, Any], name: str, value: Any, whole: str = "") -> dict[str, Any]:
-    """Return settings with one more value; ``prior.concentration`` is a setting of the prior.
+    """Return `settings` with one more setting; the name ``prior.concentration`` means a setting of the prior.
 
     >>> with_setting({"prior": "dirichlet"}, "prior.concentration", 0.1)
     {'prior': {'kind': 'dirichlet', 'concentration': 0.1}}
@@ -43,14 +43,14 @@ def with_setting(settings: Mapping[str, Any], name: str, value: Any, whole: str 
     if dot and before is None:
         raise SettingError(f"{whole} is swept, but {outer} is not set; add {outer} = '...' to settings")
     if not dot and before is not None:
-        raise SettingError(f"{whole} is both set and swept; keep one")
+        raise SettingError(f"{whole} is both set and swept; remove it from settings or from sweep")
     if dot:
         value = with_setting(before if isinstance(before, dict) else {"kind": before}, inner, value, whole)
     return {**settings, outer: value}
 
 
 def labelled(label: str, swept: Mapping[str, Any]) -> str:
-    """Return a label with the swept settings: they replace their names in braces, or are appended.
+    """Return a label with the swept values. They replace names in braces; in a label without braces, they are appended.
 
     >>> labelled("psrl", {"prior.concentration": 0.01, "ties": "first"}), labelled("{rows} rows", {"rows": 3})
     ('psrl, concentration 0.01, ties first', '3 rows')
@@ -68,7 +68,7 @@ def labelled(label: str, swept: Mapping[str, Any]) -> str:
 
 
 def in_words(value: Any) -> str:
-    """Return a setting in words: ``dirichlet concentration 0.1``."""
+    """Return the value of a setting as a label shows it, for example ``dirichlet concentration 0.1``."""
     if isinstance(value, dict):
         return " ".join(
             in_words(entry) if name == "kind" else f"{name} {in_words(entry)}" for name, entry in value.items()

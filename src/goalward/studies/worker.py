@@ -1,8 +1,8 @@
-"""What a worker does: carry out runs and return their files.
+"""Carry out runs in a worker, and return their files.
 
-A worker gets plain data and returns bytes. So it needs no access to the results folder, and the same function serves
-this process, other processes and other machines. A run that fails returns its traceback instead of a file. So an
-exception that `carry_out` raises is not the fault of a run.
+A worker receives plain data and returns bytes, so a worker needs no access to the results folder. The same function
+works in this process, in other processes and on other machines. A run that fails returns its traceback instead of a
+file. So an exception that `carry_out` raises was not caused by a run.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ MOST_STATES = 10_000  # for larger worlds, computing B*, T* and D takes longer t
 def carry_out(spec: RunSpec, expected: Identity, attachments: Attachments, timed: bool = False) -> RunResult:
     """Carry out a run; raise WorkerError if the installed goalward is not the expected one.
 
-    If the run is `timed`, it has a time limit, and the kernels of its agent are loaded before the clock starts.
+    `timed` means that the run has a time limit: the kernels of the agent are then loaded before the clock starts.
     """
     if identity() != expected:
         raise WorkerError(
-            f"a worker on {platform.node()} has goalward {identity()}, but the study needs {expected} (version,"
-            " results, kernels); install the same goalward on every worker"
+            f"a worker on {platform.node()} has another goalward: the worker has {identity()}, but the study needs"
+            f" {expected}; install the same goalward on every worker"
         )
     agent = spec.agent
     if timed and "code" not in agent and agent["name"] not in _warm:
@@ -92,7 +92,7 @@ def file_of(spec: RunSpec, attachments: Attachments) -> bytes:
 
 
 def build(spec: RunSpec, attachments: Attachments) -> tuple[Any, Learner]:
-    """Return the world and the agent of a run; reuse those of an earlier run if they are the same."""
+    """Return the world and the agent of a run; consecutive runs of a cell share these objects."""
     name = canonical([spec.world, spec.agent, spec.episodes])
     built = _built.get(name)
     if built is None:
@@ -107,7 +107,7 @@ def build(spec: RunSpec, attachments: Attachments) -> tuple[Any, Learner]:
 
 
 def facts_of(world: SSP) -> dict[str, Any]:
-    """Return what exports show about a world: its digest, its size, and how hard it is to learn."""
+    """Return facts about a world that exports show: its digest, its size, and measures of its difficulty."""
     if world.digest not in _facts:
         facts = {"digest": world.digest, "states": world.states, "actions": world.actions}
         if world.states <= MOST_STATES:
@@ -122,5 +122,5 @@ def facts_of(world: SSP) -> dict[str, Any]:
 
 @functools.cache
 def identity() -> Identity:
-    """Return what all workers must have in common: the versions, and the hash of the kernels."""
+    """Return what all workers must share: the versions of goalward and of results, and the hash of the kernels."""
     return __version__, RESULTS_VERSION, _jit.source_hash()

@@ -1,9 +1,9 @@
-"""Child processes on this machine that make calls and can be killed.
+"""Child processes on this machine that call functions and can be killed.
 
-Compiled code can be stopped only by killing its process, so limits of time and memory need such a process.
+Compiled code can be stopped only by killing its process, so time limits and memory limits need a child process.
 
-Linear algebra uses one thread wherever runs are made: there are as many workers as cores, and the number of threads
-decides the order of additions, hence the last bit of a result. A number of threads that the user sets has priority.
+Every process that makes runs uses one thread for linear algebra. There are as many workers as cores, and the number of
+threads changes the order of additions, hence the last bits of results. A user can set another number of threads.
 """
 
 from __future__ import annotations
@@ -37,17 +37,16 @@ THREAD_FUNCTIONS = (
 
 
 class Limits(NamedTuple):
-    """The limits of a run: its seconds, and the megabytes of its process. They are not part of the key of the run.
+    """The time limit of a run in seconds, and the memory limit of its process in megabytes.
 
-    Python and goalward use about 250 MB of the memory. The time limit does not include the start of the process or the
-    compilation of goalward's kernels.
+    Python and goalward alone use about 250 MB. The time for starting and compiling does not count.
     """
 
     seconds: float | None = None
     memory: int | None = None
 
     def checked(self) -> Limits:
-        """Return the limits; raise SettingError if one is not allowed."""
+        """Return the limits; raise SettingError if a limit is not allowed."""
         if self.seconds is not None:
             check("the time limit", self.seconds, Positive)
         if self.memory is not None:
@@ -61,7 +60,7 @@ UNLIMITED = Limits()
 
 
 class RunResult(NamedTuple):
-    """The result of a run: its file, or what went wrong; also the answer to any call whose process died."""
+    """The result of a run: its file, or its error. Any call whose process died also has a `RunResult` as its answer."""
 
     seconds: float = 0.0
     file: bytes | None = None
@@ -75,7 +74,7 @@ class RunResult(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Calls of a function, ``function(task, *shared)`` for each task."""
+    """Several calls of one function: ``function(task, *shared)`` for each task."""
 
     function: Callable[..., Any]
     tasks: Sequence[Any]
@@ -83,18 +82,18 @@ class Batch(NamedTuple):
     limits: Limits = UNLIMITED
 
     def answers(self) -> Iterator[Any]:
-        """Yield the answer to each call."""
+        """Make the calls, and yield their answers."""
         return (self.function(task, *self.shared) for task in self.tasks)
 
 
 class Tee:
-    """The standard output and error of a worker: passes text on, and keeps the end of a run's output."""
+    """A worker's output stream, which passes text on to `stream` and remembers the end of a run's output."""
 
     def __init__(self, stream: Any):
         self.stream, self.end = stream, ""
 
     def write(self, text: str) -> int:
-        """Pass a text on, and keep its end."""
+        """Pass `text` on, and remember its end."""
         self.end = (self.end + text)[-LONGEST_OUTPUT:]
         return int(self.stream.write(text) or 0)
 
@@ -103,7 +102,7 @@ class Tee:
 
 
 class Child:
-    """A process that makes calls for one thread, and a pipe to it."""
+    """A child process that makes calls for one thread of this process, and the pipe to the child."""
 
     def __init__(self) -> None:
         import multiprocessing
@@ -120,7 +119,7 @@ class Child:
         theirs.close()
 
     def make(self, batch: Batch) -> Iterator[Any]:
-        """Yield the answers, up to the first call that the process does not survive."""
+        """Make the calls of a batch and yield their answers, until a call kills the process."""
         self.busy = True
         with contextlib.suppress(OSError):  # the process has died; `receive` reports it
             self.connection.send(batch._replace(limits=UNLIMITED))
@@ -134,7 +133,7 @@ class Child:
         self.busy = False
 
     def receive(self, limits: Limits) -> Any:
-        """Return the next answer, or a `RunResult` that says why there is none; raises the error of the call."""
+        """Return the next answer, or a `RunResult` with the reason if the process died or exceeded `limits`."""
         from multiprocessing.connection import wait
 
         start, limited = time.monotonic(), False
@@ -158,15 +157,15 @@ class Child:
                 self.process.join(LEAVE_SECONDS)
                 reason = f"the process of this run died (exit code {self.process.exitcode}); out of memory?"
             elif limited and limits.seconds is not None and seconds > limits.seconds:
-                reason = f"it took longer than the limit of {limits.seconds:g} s"
+                reason = f"the run took longer than the limit of {limits.seconds:g} s"
             elif limits.memory is not None and (used := self.megabytes()) > limits.memory:
-                reason = f"it used {used:,.0f} MB of memory, more than the limit of {limits.memory:,} MB"
+                reason = f"the run used {used:,.0f} MB of memory, more than the limit of {limits.memory:,} MB"
             if reason:
                 self.ended = True
                 return RunResult(seconds, error=reason, output=self.output, died=kind == "died")
 
     def megabytes(self) -> float:
-        """Return the memory that the process uses now, in megabytes."""
+        """Return how many megabytes of memory the process uses now."""
         try:
             pages = int(Path(f"/proc/{self.process.pid}/statm").read_text().split()[1])
         except (OSError, IndexError):
@@ -174,7 +173,7 @@ class Child:
         return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
     def end(self) -> None:
-        """Ask an idle process to exit; kill a busy one."""
+        """Ask the process to exit if it is idle, and kill the process if it is busy."""
         if self.busy:
             self.process.kill()
         else:
@@ -186,13 +185,13 @@ _send: list[Callable[[tuple[str, Any]], None]] = []  # in a child: the function 
 
 
 def clock_starts() -> None:
-    """Start the time limit of a call now, after its preparation."""
+    """Start the clock of the time limit for the current call."""
     for send in _send:
         send(("clock", None))
 
 
 def serve(connection: Any) -> None:
-    """Make the calls that arrive through a connection; this function runs in the child process."""
+    """Make the calls that arrive through `connection`. This function runs in the child process."""
     import multiprocessing
     from multiprocessing.connection import wait
 
@@ -227,11 +226,11 @@ def serve(connection: Any) -> None:
 
 
 def context() -> Any:
-    """Return the context that starts processes: if available, a fork server, which imports goalward only once.
+    """Return the context that starts processes: a fork server if the system has one.
 
-    This process is not forked itself, because a forked copy of a process with threads can hang. The server ignores
-    Ctrl-C only after its imports; during these it would print a traceback. So it starts with SIGINT blocked. Workers
-    inherit the mask from the server, so Ctrl-C does not stop them either until they are ready.
+    The fork server imports goalward only once. This process is not forked itself, because a forked copy of a process
+    with threads can hang. The server starts with SIGINT blocked, because Ctrl-C during its imports would print a
+    traceback. Workers inherit the blocked signal, so Ctrl-C does not stop them before they are ready.
     """
     import multiprocessing  # here, because every command imports this module, and few start processes
 
@@ -251,16 +250,16 @@ def context() -> Any:
 
 
 def use_one_thread() -> None:
-    """Limit libraries to one thread, in this process if they are not loaded yet and in the processes it starts."""
+    """Limit libraries to one thread in child processes, and in this process if the libraries are not loaded yet."""
     for name in THREAD_VARIABLES:
         os.environ.setdefault(name, "1")
 
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Limit libraries to one thread inside the block, although NumPy is already loaded.
+    """Limit libraries to one thread while the block runs, although NumPy is already loaded.
 
-    This works with the OpenBLAS of the wheels of NumPy and SciPy; others read the variable only when they are loaded.
+    This works only with the OpenBLAS of the wheels of NumPy and SciPy.
     """
     import ctypes
 

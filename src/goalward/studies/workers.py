@@ -1,7 +1,7 @@
 """The workers that carry out runs: this process, processes of this machine, a Dask cluster, or any executor.
 
-`Workers` accepts batches of calls and limits how many are submitted at once. Everything that decides a run is sent with
-the run, so all workers return the same bits.
+`Workers` accepts batches of calls and limits how many batches are submitted at once. Each run is sent with everything
+that determines its result, so all workers return the same bits.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from goalward.errors import SettingError, WorkerError
 from goalward.settings import Size, check
 from goalward.studies.worker_process import LEAVE_SECONDS, READY, UNLIMITED, Batch, Child, RunResult, Tee, one_thread
 
-BROKEN = "a worker died, and this executor cannot be started again; open another one"
+BROKEN = "a worker died, and this executor cannot be started again; open another executor"
 LOST = "the connection to the scheduler was lost"
 CHECK_SECONDS = 1.0  # how often to ask for the health of the workers
 CONNECT_SECONDS = 10.0  # how long to try to reach a Dask scheduler
@@ -27,8 +27,8 @@ ANSWER_SECONDS = 5.0  # how long a scheduler may take to answer
 FETCH_SECONDS = 120.0  # how long the result of a batch may take to come from the worker that holds it
 EMPTY_SECONDS = 600.0  # how long to wait for lost workers or a lost scheduler
 FETCHERS = 8  # threads that get results from a cluster; a frozen worker blocks one of them
-EMPTY = "the cluster has no workers; start some"
-GONE = "the scheduler does not answer; start it again"
+EMPTY = "the cluster has no workers; start workers"
+GONE = "the scheduler does not answer; start the scheduler again"
 MOST_STARTS = 3  # how often to try to start a process that ends before it accepts a call
 NEVER_STARTED = (
     "the worker processes ended as soon as they had started; in a script, call goalward.run below"
@@ -37,7 +37,7 @@ NEVER_STARTED = (
 
 
 class Workers:
-    """The workers of a user's executor, which stays open: ``Workers(executor, size=8)``."""
+    """Workers that use an executor of the user, as in ``Workers(executor, size=8)``. The executor stays open."""
 
     well = 0.0
     """When the workers were last healthy, as `time.monotonic` counts."""
@@ -50,23 +50,23 @@ class Workers:
 
     @property
     def limit(self) -> int:
-        """How many batches may be submitted at once."""
+        """The number of batches that may be submitted at once."""
         return 2 * self.size
 
     def submit(self, batch: Batch) -> Future[list[Any]]:
-        """Submit a batch; the future has the answer to each call, a `RunResult` with an error if its process died.
+        """Submit a batch; the future has the answer to each call, or a `RunResult` for a call whose process died.
 
-        Raises ConnectionError if no worker can be reached at the moment, WorkerError if the executor is unusable.
+        Raises ConnectionError if no worker can be reached at the moment, and WorkerError if the executor is unusable.
         """
         try:
             return self.executor.submit(make, batch)
         except BrokenExecutor:
             raise WorkerError(BROKEN) from None
         except RuntimeError as error:  # "cannot schedule new futures after shutdown"
-            raise WorkerError(f"the executor accepts no more runs ({error}); open another one") from None
+            raise WorkerError(f"the executor accepts no more runs ({error}); open another executor") from None
 
     def waiting_for(self) -> str:
-        """Return the current `problem`; raise WorkerError if there has been one for too long."""
+        """Return the current `problem`; raise WorkerError if a problem has lasted for too long."""
         problem, now = self.problem(), time.monotonic()
         if not problem:
             self.well = now
@@ -75,7 +75,7 @@ class Workers:
         return problem
 
     def problem(self) -> str:
-        """Return why no run can be made at the moment; empty if runs can be made."""
+        """Return the reason why no run can be made at the moment; empty if runs can be made."""
         return ""
 
     def close(self) -> None:
@@ -83,7 +83,7 @@ class Workers:
 
 
 def open_workers(workers: int | Executor | None = None, dask: str | None = None) -> Workers:
-    """Return workers: `workers` processes (by default one per core; 1 is this process), an executor, or Dask."""
+    """Return `workers` processes (by default one for each core), or the workers of an executor or of a Dask cluster."""
     if dask is not None:
         if workers is not None:
             raise SettingError("give the number of workers or a Dask cluster, not both")
@@ -121,7 +121,7 @@ class ThisProcess(Workers):
 
 
 class Processes(Workers):
-    """Worker processes on this machine. A thread for each process knows its current call, in case the process dies."""
+    """Worker processes on this machine. Each process has a thread here, which notices if the process dies."""
 
     remote = False
 
@@ -135,7 +135,7 @@ class Processes(Workers):
         return self.threads.submit(self.make, batch)
 
     def make(self, batch: Batch) -> list[Any]:
-        """Return the answers to all calls, in order; if the process dies, another one makes the remaining calls."""
+        """Return the answers to all calls, in order. If the process dies, another process makes the remaining calls."""
         answers: list[Any] = []
         while len(answers) < len(batch.tasks):
             child: Child | None = getattr(self.local, "child", None)
@@ -146,7 +146,7 @@ class Processes(Workers):
         return answers
 
     def start(self) -> Child:
-        """Start a process; try again if the process or the fork server is killed while it starts."""
+        """Start a process; try again if the process or the fork server dies during the start."""
         for _ in range(MOST_STARTS):
             with contextlib.suppress(ConnectionError, EOFError):  # the fork server was killed
                 with self.lock:
@@ -163,7 +163,7 @@ class Processes(Workers):
         raise SettingError(NEVER_STARTED)
 
     def close(self) -> None:
-        """End the processes: ask idle ones to exit, and kill the others."""
+        """Ask idle processes to exit, and kill busy processes."""
         self.threads.shutdown(wait=False, cancel_futures=True)
         with self.lock:
             self.closed = True
@@ -177,15 +177,15 @@ _limited = Processes(1)  # makes the calls that have limits, one process for eac
 
 
 def make(batch: Batch) -> list[Any]:
-    """Make the calls of a batch here, or if there are limits, in a process that can be killed."""
+    """Make the calls of a batch in this process or, if the batch has limits, in a process that can be killed."""
     return list(batch.answers()) if batch.limits == UNLIMITED else _limited.make(batch)
 
 
 class Dask(Workers):
     """The workers of a Dask cluster. Workers may join and leave; the scheduler reassigns the calls of lost workers.
 
-    Dask's own executor loses calls when the connection drops. This class keeps track of them: a call that is lost with
-    the connection or the scheduler ends with a ConnectionError.
+    Dask's own executor loses calls when the connection drops. This class keeps track of all calls. If the connection or
+    the scheduler is lost, the calls end with a ConnectionError.
     """
 
     def __init__(self, address: str):
@@ -194,7 +194,7 @@ class Dask(Workers):
         try:
             self.library: Any = importlib.import_module("distributed")
         except ImportError:
-            raise SettingError("Dask is not installed; pip install '.[dask]' in a checkout") from None
+            raise SettingError("Dask is not installed; run pip install '.[dask]' in a checkout of goalward") from None
         # These loggers would print tracebacks when the scheduler is lost; the runner reports the loss in one line.
         logs = ("distributed", *(f"distributed.{part}" for part in ("client", "core", "utils", "comm", "batched")))
         for name in (*logs, "tornado"):
@@ -206,15 +206,15 @@ class Dask(Workers):
             self.connect(CONNECT_SECONDS)
         except (OSError, ValueError, TypeError) as error:
             raise SettingError(
-                f"no Dask scheduler answers at {address!r} ({error}); start one there with `dask scheduler` and"
-                " give its address, such as tcp://host:8786"
+                f"no Dask scheduler answers at {address!r} ({error}); start a scheduler there with `dask"
+                " scheduler` and give its address, such as tcp://host:8786"
             ) from None
         if self.problem():
             self.close()
-            raise SettingError(f"the Dask cluster at {address} has no workers; start some: dask worker {address}")
+            raise SettingError(f"the Dask cluster at {address} has no workers; start one with: dask worker {address}")
 
     def connect(self, seconds: float) -> None:
-        """Connect to the scheduler; raise OSError if it does not answer in time."""
+        """Connect to the scheduler; raise OSError if the scheduler does not answer in time."""
         self.client: Any = self.library.Client(self.address, timeout=seconds, set_as_default=False)
 
     def submit(self, batch: Batch) -> Future[list[Any]]:
@@ -232,7 +232,7 @@ class Dask(Workers):
         return answer
 
     def fetch(self, key: str) -> None:
-        """Fetch the answers to a batch of calls from the worker that holds them."""
+        """Fetch the answers to a batch of calls from the worker that computed them."""
         call, answer, number = self.calls.pop(key, (None, None, 0))
         if call is None or answer is None or not answer.set_running_or_notify_cancel():
             return
@@ -249,7 +249,7 @@ class Dask(Workers):
                 answer.set_exception(ConnectionError(LOST) if lost else error)
 
     def problem(self) -> str:
-        """Ask the scheduler for its number of threads, after connecting again if necessary; end lost calls."""
+        """Ask the scheduler for its number of threads, and end lost calls. If necessary, connect again first."""
         try:
             if self.client.status == "closed":
                 self.connect(CHECK_SECONDS)
