@@ -103,7 +103,7 @@ def test_runs_that_come_out_differently_are_refused(results: Results, monkeypatc
     monkeypatch.setattr(rerun, "recorded", lambda count: np.arange(count - 1))  # one episode less than is stored
     reports, refusals = study_reports(Store.open(results.folder), results, 1)
     assert not reports
-    assert "differs from the stored one" in refusals[0]
+    assert "differs from the stored run" in refusals[0]
 
 
 def test_studies_without_a_posterior_have_bounds_only(tmp_path: Path) -> None:

@@ -154,15 +154,15 @@ def test_a_model_is_compared_like_the_world_it_comes_from(own: Path) -> None:
 @pytest.mark.parametrize(
     ("agents", "world", "message"),
     [
-        ({}, "grid-world", "agents is {}; it must be a dict of labels and agents"),
+        ({}, "grid-world", "agents is {}; it must be a dict of agents, such as"),
         (
             {"a": gw.agents.PSRL(gw.FinitePrior([gw.worlds.grid_world()]))},
             "grid-world",
             "the settings of a contain models, which a study file cannot hold",
         ),
         ({"a": gw.agents.PSRL}, "grid-world", "a is .*PSRL.*; it must be an agent"),
-        ({"a": "psrl"}, gw.Environment(gw.to_gymnasium(gw.worlds.grid_world())), "pass a function that returns it"),
-        ({"a": "psrl"}, gw.to_gymnasium(gw.worlds.grid_world()), "pass a function that returns it"),
+        ({"a": "psrl"}, gw.Environment(gw.to_gymnasium(gw.worlds.grid_world())), "pass a function that returns"),
+        ({"a": "psrl"}, gw.to_gymnasium(gw.worlds.grid_world()), "pass a function that returns a new world"),
         ({"a": "psrl"}, "Taxi-v9", "did you mean 'Taxi-v4'"),
     ],
 )

@@ -1,1 +1,1 @@
-"""The paper: its figures reproduced, its claims tested, and the arena of all agents."""
+"""Reproduce the figures of the PSRL-SSP paper, test its claims, and compare all agents in the arena."""

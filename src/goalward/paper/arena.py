@@ -1,7 +1,8 @@
-"""The arena: many worlds of different character, every agent with its default settings; its tables.
+"""The arena: a comparison of all agents, with their default settings, in many different worlds.
 
-The arena has two stages. All agents play the first. Agents with less than twice the regret of PSRL-SSP also play the
-second, with ten times as many episodes, which reveals runs that get stuck. Both are studies that can be resumed.
+The arena has two stages, and each stage is a study that can be resumed. All agents play the first stage. Agents with
+less than twice the regret of PSRL-SSP also play the second stage. The second stage has ten times as many episodes,
+which reveals runs that get stuck.
 
 The worlds form two groups. Ideas are selected on the group ``choosing`` only. Results are reported on the group
 ``reporting``, which never influences a selection. Tables show regret relative to one agent.
@@ -48,10 +49,10 @@ def arena_study(agents: Sequence[str] = (), *, runs: int | None = None, episodes
     Parameters
     ----------
     agents
-        Names of algorithms, or classes in files such as ``my_agent.py:Mine``, relative to the current folder. They are
-        compared with `COMPANY` only. By default, the agents of the study take part, and all others that are registered.
+        Names of algorithms, or classes such as ``my_agent.py:Mine`` in files of the current folder. These agents are
+        compared with `COMPANY` only. By default, all registered agents except `LEFT_OUT` take part.
     runs, episodes
-        Numbers that replace those of the study.
+        The numbers of runs and episodes; by default, the numbers in the study.
     """
     document = Study.load("arena").spec.model_dump(exclude_unset=True)
     document |= {name: value for name, value in {"runs": runs, "episodes": episodes}.items() if value is not None}
@@ -67,10 +68,7 @@ def arena_study(agents: Sequence[str] = (), *, runs: int | None = None, episodes
 
 
 def without_refused(study: Study) -> tuple[Study, dict[tuple[str, str], str]]:
-    """Return a study without the worlds that its agents refuse, and the reasons of the agents.
-
-    The reasons are indexed by the labels of the world and the agent.
-    """
+    """Return a study in which agents skip the worlds that they refuse, and a dict with the reasons."""
     refused = study.refusals()
     if not refused:
         return study, {}
@@ -84,7 +82,7 @@ def without_refused(study: Study) -> tuple[Study, dict[tuple[str, str], str]]:
 
 
 def long_study(study: Study, ratios: Ratios) -> Study:
-    """Return the second stage for the agents that paid less than `CONTENDER` times the regret of the reference."""
+    """Return the second stage, with the agents whose mean ratio of regret is less than `CONTENDER`."""
     better = {row.agent for row in ratios.overall() if row.mean.value < CONTENDER} | {ratios.reference}
     document: dict[str, Any] = study.spec.model_dump(exclude_unset=True)
     contenders = {place for labels, place in study.places.items() if labels[-1] in better}
@@ -97,14 +95,14 @@ def long_study(study: Study, ratios: Ratios) -> Study:
 
 
 def largest_values(study: Study) -> dict[str, float]:
-    """Return B* of each world, by its label."""
+    """Return B* (the largest optimal value) of each world, by the label of the world."""
     worlds = {cell.world.label: cell.world for cell in study.design.cells}
     values = {label: solve_all(make_world(world.identity, study.attachments)).values for label, world in worlds.items()}
     return {label: float(costs[np.isfinite(costs)].max(initial=0.0)) for label, costs in values.items()}
 
 
 def publish_arena(ratios: Ratios, folder: Path, name: str) -> list[Path]:
-    """Write the ratios as CSV, and the tables as Markdown and HTML; return the files."""
+    """Write the ratios as CSV, and the tables as Markdown and HTML; return the paths of the files."""
     files = [folder / f"{name}.{ending}" for ending in ("csv", "md", "html")]
     ratios.table.save(files[0])
     for path in files[1:]:
@@ -113,7 +111,7 @@ def publish_arena(ratios: Ratios, folder: Path, name: str) -> list[Path]:
 
 
 def arena_tables(ratios: Ratios) -> list[Table]:
-    """Return each agent over the worlds of each group, and every agent in every world."""
+    """Return two tables: one row for each agent in each group of worlds, and one row for each world."""
     numbers = {agent: index for index, agent in enumerate(ratios.agents, start=1)}
     overall = [
         overall_row(agent, group, numbers[agent.agent], ratios)
@@ -163,7 +161,7 @@ def two_digits(value: float) -> str:
 
 
 def cell_of(cell: Ratio | None) -> Cell | None:
-    """Return the table cell of a ratio, or of the reason why it is missing."""
+    """Return a table cell that shows a ratio, or the reason why there is no ratio."""
     if cell is None:
         return None
     if cell.refusal:
@@ -174,7 +172,7 @@ def cell_of(cell: Ratio | None) -> Cell | None:
 
 
 def notes_on(ratios: Ratios) -> list[str]:
-    """Return what a reader must know before trusting a number."""
+    """Return notes that explain the signs in the tables and list refusals, failures and caveats."""
     notes = []
     if any(cell.cut_off for cell in ratios.cells):
         notes.append("> a lower bound: the step limit cut runs off, and these count with their regret until then")

@@ -2,21 +2,21 @@
 
 Ratio in a world
     The ratio of the mean gap regrets over the runs. Run r of both agents uses the same random numbers, so the logarithm
-    of the ratio has the standard error sd(d) / sqrt(n) with d_r = x_r / mean(x) - y_r / mean(y) (the delta method). The
-    interval is that of Student's t for the logarithm.
+    of the ratio has the standard error sd(d) / sqrt(n), where d_r = x_r / mean(x) - y_r / mean(y) (the delta method).
+    The interval is the t-interval of the logarithm.
 
 Over worlds
-    The geometric mean of the ratios; its logarithm is the mean of the logarithms, whose errors are independent. The
-    worst ratio is given too.
+    The geometric mean of the ratios. Its logarithm is the mean of the logarithms, whose errors are independent. Tables
+    also show the worst ratio.
 
 Sticking
-    A run that keeps playing a wrong action has regret in every episode. The measure is the regret per episode of the
-    worst run over the last two thirds of its episodes, in units of B*. An agent is flagged if this exceeds both
-    `STICKS` and `TIMES` times the value of the reference.
+    A run that keeps playing a wrong action has regret in every episode. The late regret of a run is its regret per
+    episode over the last two thirds of its episodes, in units of B*. An agent is flagged if its largest late regret
+    exceeds `STICKS`, and also exceeds `TIMES` times the largest late regret of the reference.
 
 Runs that were cut off
-    A run that was ended by a step limit counts with its regret until then. So the ratio is a lower bound, and so is
-    every mean that includes this ratio.
+    A run that was ended by a step limit counts with its regret until then. So the ratio is a lower bound. Every mean
+    that includes this ratio is a lower bound, too.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ STICKS, TIMES = 0.02, 5.0
 
 @dataclass(frozen=True)
 class Ratio:
-    """One agent in one world, relative to the reference."""
+    """The regret of one agent in one world, relative to the reference agent."""
 
     world: str
     agent: str
@@ -57,7 +57,7 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Overall:
-    """One agent over many worlds."""
+    """The regret of one agent over many worlds, relative to the reference agent."""
 
     agent: str
     mean: Interval  # the geometric mean of the ratios
@@ -73,7 +73,7 @@ class Overall:
 
 @dataclass(frozen=True)
 class Ratios:
-    """The ratios of a study, one for each world and agent."""
+    """The ratios of a study: one ratio for each world and agent."""
 
     reference: str  # the agent whose regret is 1
     cells: list[Ratio]
@@ -93,7 +93,7 @@ class Ratios:
         return Table([vars(cell) for cell in self.cells], name="cells")
 
     def overall(self, group: str | None = None) -> list[Overall]:
-        """Return each agent over the worlds of a group, or over all worlds, the smallest geometric mean first."""
+        """Summarise each agent over a group of worlds, or over all worlds. Agents with smaller means come first."""
         worlds = [world for name, names in self.groups.items() if group in (None, name) for world in names]
         rows = [
             over_worlds(agent, [cell for cell in self.cells if cell.agent == agent and cell.world in worlds])
@@ -102,7 +102,7 @@ class Ratios:
         return sorted(rows, key=lambda row: math.inf if math.isnan(row.mean.value) else row.mean.value)
 
     def find(self, world: str, agent: str) -> Ratio | None:
-        """Return one ratio; None if the agent is not in this world."""
+        """Return the ratio of an `agent` in a `world`; None if the agent is not in this world."""
         return next((cell for cell in self.cells if (cell.world, cell.agent) == (world, agent)), None)
 
 
@@ -114,8 +114,8 @@ def compare_all(
 ) -> Ratios:
     """Compare every agent of a study with the reference.
 
-    `refusals` says why agents do not learn in worlds, by the labels of the world and the agent; `largest_values` has B*
-    of the worlds, by their labels.
+    The keys of `refusals` are the labels of a world and an agent, and the values say why the agent refuses the world.
+    `largest_values` has B* of each world, by the label of the world.
     """
     refused, known = dict(refusals or {}), largest_values or {}
     agents = list(dict.fromkeys([*results.agents(), *(agent for _, agent in refused)]))
@@ -135,7 +135,7 @@ def compare_all(
 
 
 def ratio_of(world: str, cell: CellResults, base: CellResults | None, B_star: float) -> Ratio:
-    """Return one agent relative to the reference; without a ratio if they share no runs."""
+    """Return the `Ratio` of an agent to the reference; its value is NaN if the agents share no runs."""
     without_ratio = Ratio(
         world,
         cell.cell.agent.label,
@@ -159,14 +159,14 @@ def ratio_of(world: str, cell: CellResults, base: CellResults | None, B_star: fl
 
 
 def late_regrets(cell: CellResults) -> Floats:
-    """Return the regret per episode of each run over the last two thirds of the episodes that it finished."""
+    """Return each run's regret per episode over the last two thirds of its finished episodes."""
     curves, done = cell.curves[MEASURE], cell.episodes_done
     early = [np.interp(n / 3.0, cell.points, curve) for n, curve in zip(done, curves, strict=True)]
     return np.asarray((cell.values[MEASURE] - early) / np.maximum(done * 2.0 / 3.0, 1.0))
 
 
 def ratio_interval(ours: Floats, theirs: Floats) -> Interval:
-    """Return the ratio of two means of pairs with its 95 % interval; NaN where a mean is not positive.
+    """Return the ratio of two means over paired runs, with a 95 % interval; NaN if a mean is not positive.
 
     >>> ratio_interval(np.array([1.0, 3.0]), np.array([2.0, 6.0])).value
     0.5
@@ -185,7 +185,7 @@ def around(logarithm: float, reach: float, runs: int) -> Interval:
 
 
 def over_worlds(agent: str, cells: Sequence[Ratio]) -> Overall:
-    """Return an agent over several worlds."""
+    """Summarise the ratios of an agent over several worlds."""
     known = [cell for cell in cells if not math.isnan(cell.ratio.value)]
     worst = max(known, key=lambda cell: cell.ratio.value, default=Ratio("", agent))
     return Overall(
@@ -203,13 +203,13 @@ def over_worlds(agent: str, cells: Sequence[Ratio]) -> Overall:
 
 
 def geometric(values: Sequence[float]) -> float:
-    """Return the geometric mean of the positive values; NaN if there is none."""
+    """Return the geometric mean of the positive values; NaN if no value is positive."""
     known = [value for value in values if value > 0.0]
     return math.exp(float(np.mean(np.log(known)))) if known else math.nan
 
 
 def geometric_mean(ratios: Sequence[Interval]) -> Interval:
-    """Return the geometric mean of ratios whose errors are independent, with its interval."""
+    """Return the geometric mean, with an interval, of ratios whose errors are independent."""
     if not ratios:
         return NO_INTERVAL
     # Half an interval is t times a standard error; squares of standard errors add up.

@@ -1,13 +1,14 @@
-"""A reproduction of the paper's experiment: its tables and figures, and the published values next to ours.
+"""Reproduce the paper's experiment, and compare the regrets with the published values.
 
-The published values are those of Figure 1 of the 2023 version of the PSRL-SSP paper (UAI, PMLR 216), regret after
-10,000 episodes, read off by eye to about five percent. Our value agrees if it differs from the published one by at most
-a quarter. The tolerance is this wide because the published values are means of ten runs, and their spread, instance and
-tie-breaking are not given. If our value is further away, but its interval contains the published one, it is counted
-separately, because a wide interval excludes little.
+The published values come from Figure 1 of the 2023 version of the PSRL-SSP paper (UAI, PMLR 216). They are regrets
+after 10,000 episodes, read off by eye to about five percent. Our value agrees if it differs from the published value by
+at most a quarter. The tolerance is this wide because the published values are means of ten runs, and the paper does not
+state the spread, the instance or the tie-breaking. If our value is further away, but our interval contains the
+published value, the case is counted separately, because a wide interval excludes little.
 
-The instance of RandomMDP is not published either. Ours was chosen because its curves fit, and its optimal policy is
-myopic: the cheapest action in every state. `instances_table` shows drawn instances that are not myopic.
+The instance of RandomMDP is not published either. We chose an instance with similar curves. The optimal policy of our
+instance is myopic: the cheapest action is optimal in every state. `instances_table` shows random instances that are not
+myopic.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ PUBLISHED = {
 
 
 def published_table(summary: Table, regime: str) -> Table | None:
-    """Return the regrets of a summary with the published ones; None if none can be compared."""
+    """Return a table of our regrets and the published regrets; None if no regret can be compared."""
     rows = []
     for row in summary.rows:
         agent = row["agent"].value if isinstance(row["agent"], Cell) else row["agent"]
@@ -80,14 +81,14 @@ def published_table(summary: Table, regime: str) -> Table | None:
 
 
 def verdict(here: Interval, published: float) -> str:
-    """Return whether a regret is close to the published one, and if not, whether its interval contains it."""
+    """Return whether our regret is close to the published regret or, if not, whether our interval contains it."""
     if abs(here.value - published) <= TOLERANCE * published:
         return MET
     return BY_INTERVAL if here.low <= published <= here.high else MISSED
 
 
 def publish(results: Results, folder: Path, regime: str) -> tuple[list[Table], list[Path]]:
-    """Write the tables and figures of a study; return the tables and the names of the files."""
+    """Write the tables and figures of a study; return the tables and the paths of the files."""
     tables = summary_tables(results)
     written = [folder / "summary.csv", folder / "summary.md"]
     for path in written:
@@ -102,7 +103,7 @@ def publish(results: Results, folder: Path, regime: str) -> tuple[list[Table], l
 
 
 def instances_table(results: Results) -> Table:
-    """Return the gap regrets on drawn instances that are not myopic, and how often each agent takes each rank."""
+    """Return the gap regrets on random instances that are not myopic, and the number of times of each rank."""
     specs = results.design.specs(results.cells[0].cell)
     complete = set.intersection(*({*cell.runs[cell.complete].tolist()} for cell in results.cells))
     chosen = [run for run in sorted(complete) if not is_myopic(make_world(specs[run].world, Attachments()))]

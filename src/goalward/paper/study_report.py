@@ -1,8 +1,8 @@
-"""A study under the paper's theory: what is proved about its agents, and how its runs compare with the bounds.
+"""Compare a study with the theory: the proved bounds of its agents, and how its runs relate to the bounds.
 
-Stored runs have no sampled models, so some runs of each cell are repeated, which takes as long as the first time. The
-repeated run must equal the stored run; otherwise there is no report. There is no report either for agents that do not
-plan with samples from a posterior; a note gives the reason.
+Stored runs have no sampled models, so some runs of each cell are repeated. A repeated run takes as long as the first
+time. If the repeated run differs from the stored run, there is no report. Agents that do not plan with samples from a
+posterior have no report either, and a note gives the reason.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ NOTES = (
 
 
 def publish_theory(store: Store, results: Results, runs: int, folder: Path) -> tuple[list[Table], list[Path]]:
-    """Return the bounds of all agents and the statements about their runs, and write a figure for each cell."""
+    """Write a figure for each cell; return the tables of bounds and statements, and the paths of the figures."""
     reports, refusals = study_reports(store, results, runs)
     files = []
     for cell, cell_reports in reports.items():
@@ -49,7 +49,7 @@ def publish_theory(store: Store, results: Results, runs: int, folder: Path) -> t
 
 
 def bounds_table(store: Store, results: Results) -> Table:
-    """Return what is proved about each agent, what it must know, and the exponents that were measured."""
+    """Return a table with the proved bound, the required knowledge and the measured exponents of each agent."""
     sweeps = {(row.agent, row.setting): row.exponent for row in sweep_rows(results, 0.95)}
     settings = list(dict.fromkeys(setting for _, setting in sweeps))
     rows = []
@@ -81,7 +81,7 @@ def proved(agent: Learner) -> tuple[str, str]:
 
 
 def study_reports(store: Store, results: Results, runs: int) -> tuple[dict[str, list[Report]], list[str]]:
-    """Return the reports of the first complete runs of each cell, by name, and why other cells have none."""
+    """Return reports on the first complete runs of each cell, and the reasons why other cells have no report."""
     reports: dict[str, list[Report]] = {}
     refusals: dict[str, list[str]] = {}  # the names of cells by the reason for having no report
     for cell in counted("carrying out runs again", "cells", results.cells, len(results.cells)):
@@ -91,7 +91,7 @@ def study_reports(store: Store, results: Results, runs: int) -> tuple[dict[str, 
         try:
             world, agent = specs[0].build(store.attachments)
             if not isinstance(world, SSP):
-                raise TheoryError("the true model of the world is not known, or it has too many states for a table")
+                raise TheoryError("the true model of the world is not known, or there are too many states for a table")
             # One step shows whether the agent has a posterior.
             check_posterior(run_agent(agent, world, specs[0].episodes, specs[0].seed, max_steps=1))
             if complete:
@@ -104,9 +104,9 @@ def study_reports(store: Store, results: Results, runs: int) -> tuple[dict[str, 
 
 
 def stored_report(store: Store, spec: RunSpec) -> Report:
-    """Carry out a stored run again and report on it; raises TheoryError if the repeated run differs."""
+    """Repeat a stored run and return a report; raises TheoryError if the repeated run differs."""
     _, run = rerun(spec, store.attachments, keep_plans=True)
     stored = store.find(spec.key)
     if not isinstance(stored, StoredRun) or not same_episodes(stored, run):
-        raise TheoryError(f"run {spec.key[:8]} differs from the stored one: versions or machines differ")
+        raise TheoryError(f"run {spec.key[:8]} differs from the stored run, because versions or machines differ")
     return report(run)

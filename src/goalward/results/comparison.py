@@ -1,9 +1,9 @@
-"""`compare`: agents side by side in one world, in one call.
+"""Compare agents in one world with one call of `compare`.
 
-`compare` turns its arguments into a study. If all of them can be written as data, worker processes make the runs, and a
-folder stores and resumes them. This is possible for goalward's agents and their settings, models, ids, and functions
-and classes at the top level of a Python file. Anything else (a lambda, a function of a notebook, a prior that is an
-object) exists only in this process; then this process makes the runs and stores nothing.
+`compare` turns its arguments into a study. If all arguments can be written as data, worker processes make the runs, and
+a folder stores and resumes them. This is possible for models, ids, goalward's agents with their settings, and functions
+and classes at the top level of a Python file. Other arguments (a lambda, a function in a notebook, a prior object)
+exist only in this process. In this case, this process makes the runs and stores nothing.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ def compare(
     folder: str | Path | None = None,
     workers: int | Executor | None = None,
 ) -> Results:
-    """Let agents learn in one world, several times each, and return the results.
+    """Let each agent learn in one world several times, and return the results.
 
-    All agents face the same seeds, so they are compared run by run: ``results.summary()`` has means with intervals and
-    the paired comparison with the first agent, ``goalward.plot(results)`` the curves.
+    All agents use the same seeds, so they are compared run by run. ``results.summary()`` has means with intervals and
+    comparisons with the first agent, and ``goalward.plot(results)`` draws the curves.
 
     Parameters
     ----------
     agents
-        The agents by their labels: objects, or names as in a study.
+        A dict from labels to agents. An agent is an object, or a name as in a study.
     world
-        A model, the id of a world or of a Gymnasium environment, or a function that returns a fresh environment, world
-        or model. It is called once for each run: if it returns the same object twice, runs may influence each other.
+        A model, the id of a world or of a Gymnasium environment, or a function. The function is called once for each
+        run, and must return a new environment, world or model.
     episodes, runs, seed, max_steps
         As in a study.
     folder
-        Where to store the runs, so that the same call resumes them; by default they are not kept. The function and the
-        agents must then be importable from files.
+        The folder that stores the runs, so that the same call can resume them; by default, runs are not stored. With a
+        folder, the function and the agents must be importable from files.
     workers
-        As in `goalward.run`. In a script, call `compare` below ``if __name__ == "__main__":``, because the script is
-        executed again to find the function.
+        As in `goalward.run`. In a script, call `compare` below ``if __name__ == "__main__":``, because
+        worker processes execute the script again.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def compare(
     Results('comparison': 6 of 6 runs)
     """
     if not isinstance(agents, Mapping) or not agents:
-        raise SettingError(f"agents is {agents!r:.60}; it must be a dict of labels and agents: {{'psrl': PSRL()}}")
+        raise SettingError(f"agents is {agents!r:.60}; it must be a dict of agents, such as {{'psrl': PSRL()}}")
     only_here: list[str] = []
     with tempfile.TemporaryDirectory() as scratch:
         document: dict[str, Any] = {"name": "comparison", "seed": seed, "runs": runs, "episodes": episodes}
@@ -82,7 +82,7 @@ def compare(
 
 
 def world_entry(world: Any, file: Path, only_here: list[str]) -> dict[str, Any]:
-    """Return the entry of a study for a world; a model is written to a file."""
+    """Return the entry of a `world` in a study; a model is written to `file`."""
     if isinstance(world, SSP):
         world.save(file)
         return {"world": str(file), "label": "model"}
@@ -90,18 +90,18 @@ def world_entry(world: Any, file: Path, only_here: list[str]) -> dict[str, Any]:
         return {"world": world}
     if not callable(world) or hasattr(world, "step"):
         raise SettingError(
-            f"world is {world!r:.80}; pass a function that returns it, so that every run starts with a fresh one"
+            f"world is {world!r:.80}; pass a function that returns a new world or environment for each run"
         )
     registered = [name for name, entry in known_worlds.entries.items() if entry.build is world]
     return {"world": registered[0] if registered else reference_to(world, only_here)}
 
 
 def agent_entry(label: str, agent: Any, only_here: list[str]) -> dict[str, Any]:
-    """Return the entry of a study for an agent."""
+    """Return the entry of an `agent` in a study."""
     if isinstance(agent, str):
         return {"agent": agent, "label": label}
     if not isinstance(agent, Learner):
-        raise SettingError(f"{label} is {agent!r:.60}; it must be an agent, such as gw.agents.PSRL(), or its name")
+        raise SettingError(f"{label} is {agent!r:.60}; it must be an agent, such as gw.agents.PSRL(), or a name")
     kind = type(agent)
     settings = {
         name: without_none(value)
@@ -117,12 +117,12 @@ def agent_entry(label: str, agent: Any, only_here: list[str]) -> dict[str, Any]:
 
 
 def without_none(value: Any) -> Any:
-    """Return the settings of a prior without None, which stands for a default there."""
+    """Return the settings of a prior without entries that are None, because None means the default."""
     return {name: entry for name, entry in value.items() if entry is not None} if isinstance(value, dict) else value
 
 
 def reference_to(thing: Any, only_here: list[str]) -> str:
-    """Return a reference to a function or class; it names a file if the object can be loaded from there."""
+    """Return a reference to a function or class: to its file if possible, otherwise to the object in memory."""
     module = sys.modules.get(getattr(thing, "__module__", ""))
     name, path = getattr(thing, "__qualname__", ""), getattr(module, "__file__", None)
     if path and name.isidentifier() and getattr(module, name, None) is thing:

@@ -1,8 +1,8 @@
-"""Curves of a cell for figures and pages: the mean or median of its runs with a band, and the regime of its agents.
+"""Curves for figures and pages: the mean or median over the runs of a cell, with a band.
 
-The band of the mean is its t-interval; the band of the median contains the middle share `level` of the runs. A run that
-was cut off has no regret after its end, and the mean of the other runs would be too small. So a curve ends where the
-first run ends. Costs and steps of single episodes scatter, so they are averaged over blocks of episodes first.
+The band of a mean is its t-interval. The band of a median contains the middle share `level` of the runs. A run that was
+cut off has no regret after its end, and the mean of the other runs would be too small. So a curve ends where the first
+run ends. Costs and steps of single episodes vary a lot, so they are averaged over blocks of episodes first.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST_BLOCKS = 40
 
 
 def band(cell: CellResults, measure: str, level: float, kind: Band = "mean") -> tuple[Floats, Floats, Floats, Floats]:
-    """Return the points that all runs reach, and at these points the mean or median and both ends of its band."""
+    """Return the points that all runs reach, the mean or median at these points, and the ends of its band."""
     curves = cell.curves[measure]
     common = cell.points <= cell.episodes_done.min(initial=0 if not len(curves) else cell.points[-1])
     points, runs = cell.points[common].astype(np.float64), curves[:, common]
@@ -33,7 +33,7 @@ def band(cell: CellResults, measure: str, level: float, kind: Band = "mean") -> 
 
 
 def band_of(runs: Floats, level: float, kind: Band = "mean") -> tuple[Floats, Floats, Floats]:
-    """Return the mean or median of ``runs[run, point]`` and the ends of its band; one run is its own band."""
+    """Return the mean or median of ``runs[run, point]`` over runs, and the lower and upper end of its band."""
     n = len(runs)
     if not n:
         return (np.full(runs.shape[1], np.nan),) * 3
@@ -47,7 +47,7 @@ def band_of(runs: Floats, level: float, kind: Band = "mean") -> tuple[Floats, Fl
 
 
 def regime_of(results: Results) -> str:
-    """Return whether confidence widths are those of the theory or tuned; empty if no agent has confidence widths."""
+    """Return a text that says which confidence widths the agents use; empty if no agent has confidence widths."""
     # A user's agent may use the name "scale" for something else.
     known = [cell.cell.agent for cell in results.cells if not cell.cell.agent.code and ":" not in cell.cell.agent.agent]
     settings = [agent.identity.get("settings", {}) for agent in known]
@@ -60,7 +60,7 @@ def regime_of(results: Results) -> str:
 
 
 def band_text(results: Results, level: float, kind: Band = "mean") -> str:
-    """Return a description of the curves and bands; in an incomplete study, the number of runs varies by cell."""
+    """Return a text that describes the curves and bands: mean or median, number of runs, and kind of interval."""
     counts = sorted({len(cell.runs) for cell in results.cells}) or [0]
     count = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
     runs = f"{kind} of {count} run{'s' * (counts[-1] != 1)}"

@@ -1,7 +1,7 @@
-"""The runs of a results folder as one table, one row for each run, and the visits of their state-action pairs.
+"""Export tables from a results folder: a table of runs, and a table of visits of state-action pairs.
 
-`COLUMNS` declares each column with its type. A swept setting is a column too, such as ``world.rows`` or
-``agent.prior.concentration``. The numbers of a run that was cut off cover the part before its end.
+The table of runs has one row for each run. `COLUMNS` declares each column with its type. Swept settings have columns,
+too, such as ``world.rows``. For a run that was cut off, the numbers cover only the part before the cut.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from goalward.table import Column, Columns, Table
 
 
 class ListedRun(NamedTuple):
-    """One run of a study, and what the folder stores of it.
+    """One run of a study, with the data that the results folder stores about this run.
 
-    `document` is the document of the run file, `values` has the measures, and `stored` says how the study was run.
+    `document` is the document of the run file, `values` has the measures, and `stored` has facts about the study.
     """
 
     design: Design
@@ -94,9 +94,9 @@ TYPES = {name: kind for name, (kind, _) in COLUMNS.items()}
 
 
 def export_table(store: Store, study: str | None = None, absent: bool = False) -> Table:
-    """Return the stored runs of a study, or of all studies of a folder.
+    """Return a table of the stored runs of a study, or of all studies of a folder.
 
-    With `absent`, runs that are missing, failed or damaged have a row too.
+    With `absent`, the table also has rows for missing, failed and damaged runs.
     """
     swept: dict[str, str] = {}
     for design in store.chosen(study):
@@ -123,7 +123,7 @@ def export_table(store: Store, study: str | None = None, absent: bool = False) -
 def visits_table(store: Store, study: str | None = None) -> Table:
     """Return how often each state-action pair was visited in each stored run; pairs without a visit are left out.
 
-    Files do not hold visits, so the runs are carried out again, which executes the user's files that they need. Worlds
+    Run files do not contain visits, so the runs are repeated. This executes the users' files that the runs need. Worlds
     without a model are left out.
     """
     rows: list[dict[str, Any]] = []
@@ -141,13 +141,13 @@ def visits_table(store: Store, study: str | None = None) -> Table:
 
 
 def swept_settings(cell: Cell) -> dict[str, Any]:
-    """Return the swept settings of a cell, by the names of their columns."""
+    """Return the swept settings of a cell: the keys are the names of columns."""
     world = {f"world.{name}": value for name, value in cell.world.swept.items()}
     return world | {f"agent.{name}": value for name, value in cell.agent.swept.items()}
 
 
 def list_runs(store: Store, study: str | None = None) -> Iterator[ListedRun]:
-    """Return every run of a study, or of all studies of a folder; each run file is checked."""
+    """Yield every run of a study, or of all studies of a folder. Each run file is checked."""
     for design in store.chosen(study):
         stored = store.stored(design.reference)
         for cell in design.cells:

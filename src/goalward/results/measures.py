@@ -1,7 +1,7 @@
-"""Every result column, declared once: how it is computed from a stored run and what summaries say about it.
+"""The measures of a run, such as regret and cost, and the statistics that summaries show for each measure.
 
-A new column is one entry of `MEASURES`. It is computed from what a run file holds, so it can be added to existing
-results: in `Results.runs`, exports, summaries and the pages that show summaries.
+A new measure is one entry of `MEASURES`. Measures are computed from run files, so a new measure is also available for
+existing results: in `Results.runs`, exports, summaries and the pages that show summaries.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from goalward.table import Column
 
 
 class Sample(NamedTuple):
-    """A measure in the complete runs of a cell: one value for each run, and its curves at some episodes.
+    """The data of a measure in the complete runs of a cell: `values` and `curves` have one entry for each run.
 
-    `interval` computes the mean with its interval at a confidence level.
+    `interval` computes the mean or median with its interval at a confidence level.
     """
 
     values: Floats
@@ -40,16 +40,16 @@ def interval(sample: Sample) -> Interval:
 
 @dataclass(frozen=True)
 class Statistic(Column):
-    """A column of summaries, and how it is computed."""
+    """A column of summaries; the function `of` computes its entries."""
 
     of: Callable[[Sample], Any] = interval
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A number of every run: its value, the statistics of summaries, and its curve if it can be drawn.
+    """A number that every run has, and the columns that summaries show for this number.
 
-    The curve is a column of the run file with a value after each episode.
+    `curve` is a column of the run file with a value for each episode; it is empty if no curve can be drawn.
     """
 
     name: str
@@ -63,7 +63,7 @@ class Measure:
 
 
 def final(column: str) -> Callable[[StoredRun], float]:
-    """Return a function that gives the last value of a column, also for runs that were cut off."""
+    """Return a function that returns the last value of a `column`, even if the run was cut off."""
 
     def of(run: StoredRun) -> float:
         value = run.outcome.get(f"final_{column}")
@@ -145,12 +145,12 @@ COMPARED = (*REGRETS, "cost")
 
 
 def values_of(run: StoredRun) -> dict[str, float]:
-    """Return the measures of a run; raises FileError if its file cannot be read."""
+    """Return the measures of a run; raises FileError if the file of the run cannot be read."""
     return {measure.name: measure.of(run) for measure in MEASURES}
 
 
 def checked_measure(measure: str, known: tuple[str, ...] = COMPARED) -> str:
-    """Return the name of a measure; raise SettingError if it is not one of `known`."""
+    """Return `measure`; raise SettingError if `measure` is not one of `known`."""
     if measure not in known:
         raise SettingError(f"measure is {measure!r}; it must be one of {', '.join(known)}")
     return measure

@@ -1,8 +1,8 @@
 """The results of a study, cell by cell, as arrays.
 
-Curves are read at several hundred points, half of them evenly spaced on a linear scale and half on a logarithmic one,
-so that many thousand runs fit into memory. A run that was cut off has no regret after its last finished episode: its
-curve is NaN there, and means over all episodes leave it out (`CellResults.complete`).
+Curves are read at several hundred points, so that many thousand runs fit into memory. Half of the points are evenly
+spaced on a linear scale, half on a logarithmic scale. The curve of a run that was cut off is NaN after the last
+finished episode. Means over all episodes leave out these runs (see `CellResults.complete`).
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ CURVE_POINTS = 400
 
 @dataclass(frozen=True, eq=False)
 class CellResults:
-    """The runs of one cell; arrays have one entry for each stored run.
+    """The results of one cell. Arrays have one entry for each stored run.
 
     Attributes
     ----------
     runs
-        Which runs of the cell are stored, counted from 0.
+        The numbers of the stored runs, counted from 0.
     truncated, episodes_done
         Whether a run was cut off, and how many episodes it finished.
     values
-        The value of each run, for each of `MEASURES`; a run that was cut off has its regret until then.
+        For each of `MEASURES`, the value of each run. The regret of a run that was cut off is the regret until the cut.
     points
-        The episodes at which the curves are given.
+        The episodes at which the curves have values.
     curves
-        The curves ``[run, point]``, for each of `CURVES` that was read: the regrets, and cost and steps of episodes.
-        If V* is not known, the regrets are NaN.
+        For each of `CURVES` that was read, an array ``[run, point]``. The curves are the regrets, and the cost and the
+        steps of each episode. If V* is not known, the regrets are NaN.
     ended_by
-        How many epochs each cause has ended, over all runs.
+        How many epochs each stop condition ended, summed over all runs.
     missing, failed, damaged
-        Which runs are in these states, counted from 0.
+        The numbers of the runs in these states, counted from 0.
     caveat
         The caveat that every table and figure must show; empty if there is none.
     """
@@ -75,24 +75,24 @@ class CellResults:
 
     @property
     def finals(self) -> dict[str, Floats]:
-        """The regrets and the cost per episode of complete runs; NaN for runs that were cut off."""
+        """The final regrets and the cost per episode of complete runs; NaN for runs that were cut off."""
         finals = {name: self.values[name] for name in COMPARED if name in self.values}
         return {name: np.where(self.truncated, np.nan, values) for name, values in finals.items()}
 
     @property
     def has_model(self) -> bool:
-        """Whether the regret of any run is known, so that it is not NaN."""
+        """False if the regrets of all runs are NaN, because the world has no model."""
         return not len(self.runs) or not bool(np.isnan(self.values["gap_regret"]).all())
 
     @property
     def complete(self) -> Bools:
-        """Which of the stored runs finished all their episodes."""
+        """For each stored run, whether all its episodes are finished."""
         return ~self.truncated
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Results:
-    """The results of a study: its `design`, the runs of each of its `cells`, and the `folder` that stores them."""
+    """The results of a study: its `design`, the results of its `cells`, and the results `folder`."""
 
     design: Design
     cells: list[CellResults]
@@ -100,7 +100,7 @@ class Results:
     """The results folder; None for results that were never stored."""
 
     def worlds(self) -> dict[str, list[CellResults]]:
-        """Return the cells of each world, by its name."""
+        """Return the cells of each world, by the label of the world."""
         worlds: dict[str, list[CellResults]] = {}
         for cell in self.cells:
             worlds.setdefault(cell.cell.world.label, []).append(cell)
@@ -111,11 +111,11 @@ class Results:
         return list(dict.fromkeys(cell.cell.agent.label for cell in self.cells))
 
     def algorithms(self) -> dict[str, str]:
-        """Return the name of the algorithm of each agent, by its label."""
+        """Return the name of each agent's algorithm, by the label of the agent."""
         return {cell.cell.agent.label: str(cell.cell.agent.identity["name"]).rpartition(":")[2] for cell in self.cells}
 
     def caveats(self) -> dict[str, str]:
-        """Return the caveat of each agent that has one, by its label."""
+        """Return the caveat of each agent that has a caveat, by the label of the agent."""
         return {cell.cell.agent.label: cell.caveat for cell in self.cells if cell.caveat}
 
     def runs(self) -> Table:
@@ -125,25 +125,26 @@ class Results:
     def summary(self, level: float = 0.95, interval: str = "t", reference: bool = False) -> Table:
         """Return a table with one row for each agent in each world: means over runs, with their intervals.
 
-        `interval` selects means with Student's intervals ("t") or medians with theirs ("median"), at `level`. If
-        there is one world, the notes compare the agents with the first one, run by run. With `reference`, a column has
-        the gap regret divided by `goalward.theory.RegretLimit.reference`: a heuristic scale, not a bound.
+        `interval` selects means with t-intervals ("t") or medians with intervals ("median"), at confidence `level`. If
+        there is one world, the notes compare each agent with the first agent, run by run. `reference` adds a column
+        with the gap regret divided by `goalward.theory.RegretLimit.reference`, which is a heuristic scale and not a
+        bound.
         """
         from goalward.results.summary import summary_table
 
         return summary_table(self, level, interval, reference)
 
     def status(self, check: bool = False) -> Table:
-        """Return a table with one row for each cell: how many runs the folder has now, which failed, which are missing.
+        """Return a table with one row for each cell: how many runs are stored, and which runs failed or are missing.
 
-        Only names and sizes of files are checked; with `check`, every file is read and verified.
+        Only the names and sizes of files are checked. With `check`, every file is read and verified.
         """
         if self.folder is None:
             raise SettingError("these results were never stored; run the study with a folder")
         return Table(check_study(Store.open(self.folder), self.design, read=check).rows, name="cells")
 
     def count(self) -> tuple[int, int]:
-        """Return how many runs are stored, and how many the study has; a run that several cells share counts once."""
+        """Return the number of stored runs and the number of all runs; a run that several cells share counts once."""
         stored: set[str] = set()
         planned: set[str] = set()
         for results in self.cells:
@@ -179,7 +180,7 @@ def run_rows(results: CellResults) -> Iterator[dict[str, Any]]:
 
 
 def named(results: Results, agent: str) -> str:
-    """Return the label of an agent; raise UnknownNameError if the study has no agent with this label."""
+    """Return `agent`; raise UnknownNameError if the study has no agent with this label."""
     known = results.agents()
     if agent not in known:
         raise UnknownNameError(f"agent in {results.design.name}", agent, known)
@@ -209,27 +210,27 @@ def run(
     Parameters
     ----------
     study
-        A `Study`, the path of a TOML file, the name of a shipped study, or a dict with the keys of such a file.
+        A `Study`, the path of a TOML file, the name of a shipped study, or a dict with the keys of a study file.
     folder
-        The results folder; ``results/NAME`` if not given, as on the command line.
+        The results folder; by default ``results/NAME``, as on the command line.
     workers
-        The number of processes: by default one for each core; 1 uses only this process. Or a
-        `concurrent.futures.Executor`, which stays open.
+        The number of processes, or a `concurrent.futures.Executor`, which stays open. By default, there is one process
+        for each core; 1 means only this process.
     dask
         The address of a Dask scheduler, instead of processes on this machine.
     shard
-        Which part of the study to run: ``(3, 16)`` is part 3 of 16, for a job of an array.
+        The part of the study to run: ``(3, 16)`` is part 3 of 16, for example in an array job.
     only
-        Which cells to run: ``["agent=psrl", "world=grid*"]``.
+        The cells to run, for example ``["agent=psrl", "world=grid*"]``.
     time_limit, memory_limit
-        The seconds and the megabytes of memory that a run may take; a run that takes more fails. A process with
-        Python and goalward takes 250 MB. The limits are not part of the key of a run and change no result.
+        The seconds and the megabytes of memory that a run may use; a run that uses more fails. Python and goalward
+        alone use 250 MB. The limits change neither the key of a run nor its result.
     retries, retry_failed
         How often to retry a run that fails, and whether to retry runs that failed earlier.
     tags
         Labels that are stored with the study and shown in exports.
     watch
-        Called with the progress whenever runs have ended.
+        A function that is called with the progress whenever runs have ended.
     """
     if not isinstance(study, Study):
         study = Study.from_dict(study) if isinstance(study, Mapping) else Study.load(study)
@@ -243,9 +244,9 @@ def run(
 
 
 def open_results(folder: str | Path, study: str | None = None) -> Results:
-    """Return the results of a study in a folder; a folder with only one study needs no name.
+    """Return the results of a study in a folder; without `study`, the folder must hold exactly one study.
 
-    If a study was run with several designs, for example different numbers of runs, the last design is read;
+    If the study was run with several designs, for example different numbers of runs, the latest design is read.
     ``NAME/DIGEST`` selects another design, which is stored in ``studies/NAME/DIGEST.toml``.
     """
     store = Store.open(folder)
@@ -253,7 +254,7 @@ def open_results(folder: str | Path, study: str | None = None) -> Results:
 
 
 def load_results(store: Store, design: Design, curves: Collection[str] = CURVES) -> Results:
-    """Read the stored runs of a study, and some of their curves; reading fewer is faster."""
+    """Read the stored runs of a study, with the requested `curves`."""
     wanted = counted("reading results", "cells", design.cells, len(design.cells))
     return Results(design, [load_cell(store, design, cell, curves) for cell in wanted], store.folder)
 
@@ -309,7 +310,7 @@ def curve_points(episodes: int) -> Int64s:
 
 
 def at_points(points: Int64s, episodes: Int64s | None, column: Floats, done: int) -> Floats:
-    """Return a curve at the points; NaN after the last finished episode. `episodes` is None if all are recorded."""
+    """Return a curve at the `points`, with NaN after episode `done`; `episodes` is None if all are in `column`."""
     if episodes is None and done == len(column) == points[-1]:
         return column[points - 1]
     known = np.arange(1, len(column) + 1) if episodes is None else episodes

@@ -44,7 +44,7 @@ ABSENT = {
 
 
 def summary_tables(results: Results, level: float = 0.95, interval: str = "t", reference: bool = False) -> list[Table]:
-    """Return the summary of a study and, if it sweeps a setting, how the regret grows with it."""
+    """Return the summary of a study. For a study that sweeps a setting, also return how the regret grows."""
     sweeps = sweep_rows(results, level)
     summary = summary_table(results, level, interval, reference)
     if not sweeps:
@@ -66,9 +66,9 @@ def summary_tables(results: Results, level: float = 0.95, interval: str = "t", r
 
 
 def summary_table(results: Results, level: float = 0.95, interval: str = "t", reference: bool = False) -> Table:
-    """Return one row for each agent in each world: statistics over the complete runs, and the notes they need.
+    """Return a table with one row for each agent in each world: statistics over the complete runs.
 
-    With `reference`, the gap regret is also divided by `reference_in` the world.
+    With `reference`, an additional column has the gap regret divided by the result of `reference_in`.
     """
     checked_level(level)
     rows = [summary_row(results, cell, level, checked_interval(interval)) for cell in results.cells]
@@ -97,8 +97,8 @@ def summary_table(results: Results, level: float = 0.95, interval: str = "t", re
 def reference_in(results: Results, cell: CellResults) -> float:
     """Return `goalward.theory.RegretLimit.reference` for the world of a cell.
 
-    NaN if there is no limit or the limit is 0, if each run has its own world, and if a user's code makes the world,
-    because reading results executes no code.
+    Returns NaN if there is no limit, if the limit is 0, or if each run has its own world. Returns NaN also if a user's
+    code makes the world, because reading results executes no code.
     """
     from goalward.theory.limit import regret_limit
 
@@ -126,7 +126,7 @@ def usual_measure(results: Results) -> str:
 
 
 def paired_notes(results: Results, level: float, interval: str) -> list[str]:
-    """Return the comparisons of all agents with the first one, in a study of one world and few agents."""
+    """Return comparisons of all agents with the first agent, if the study has one world and few agents."""
     first, *others = results.agents() or [""]
     if len(results.worlds()) != 1 or not 0 < len(others) <= MOST_NOTES:
         return []
@@ -164,7 +164,7 @@ def summary_row(results: Results, cell: CellResults, level: float, interval: str
 
 
 def notes_on(rows: list[dict[str, Any]]) -> list[str]:
-    """Return what a reader must know before trusting a number."""
+    """Return notes that warn the reader, for example about missing runs, missed goals and caveats."""
     notes, caveats = [], {}
     for row in rows:
         agent = row["agent"].value if isinstance(row["agent"], Cell) else row["agent"]
@@ -202,7 +202,7 @@ class SweepRow:
 
 
 def sweep_rows(results: Results, level: float) -> list[SweepRow]:
-    """Return how the regret grows across the sweeps of one numeric setting of a world."""
+    """Return how the regret of each agent grows with a numeric setting of a world, if nothing else is swept there."""
     groups: dict[tuple[str, str, str], list[CellResults]] = {}
     for cell in results.cells:
         swept = cell.cell.world.swept
@@ -225,14 +225,14 @@ def sweep_rows(results: Results, level: float) -> list[SweepRow]:
 
 
 def is_positive_number(value: object) -> bool:
-    """Return whether a value is a number whose logarithm can be taken."""
+    """Return whether a value is a positive number."""
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
 
 def compare(
     results: Results, first: str, second: str, measure: str = "gap_regret", level: float = 0.95, interval: str = "t"
 ) -> dict[str, Comparison]:
-    """Compare two agents in every world they share, over the runs that both completed."""
+    """Compare two agents in every world in which both learn, over the runs that both completed."""
     comparisons = {}
     for world, cells in results.worlds().items():
         by_agent = {cell.cell.agent.label: cell for cell in cells}
@@ -253,13 +253,13 @@ def completed(cell: CellResults, measure: str) -> dict[int, float]:
 def comparison_table(
     results: Results, first: str, second: str, measure: str | None = None, level: float = 0.95, interval: str = "t"
 ) -> Table:
-    """Return two agents compared run by run in every world they share: by gap regret, or cost without a model."""
+    """Return a table that compares two agents, run by run, in every world in which both learn."""
     measure = checked_measure(measure or usual_measure(results))
     checked_level(level)
     agents = named(results, first), named(results, second)
     comparisons = compare(results, *agents, measure, level, checked_interval(interval))
     if not comparisons:
-        raise SettingError(f"{first} and {second} share no world in {results.design.name}; there is nothing to compare")
+        raise SettingError(f"{first} and {second} share no world in {results.design.name}; choose two other agents")
     rows = [
         {
             "world": Cell(world, f"{world} *") if comparison.left_out else world,
@@ -292,7 +292,7 @@ def comparison_table(
 
 
 def notes_on_pairs(comparisons: Mapping[str, Comparison], interval: str) -> list[str]:
-    """Return what a reader must know before trusting a comparison."""
+    """Return notes that warn the reader about excluded runs, few pairs and skewed differences."""
     notes = [
         f"{world}: {pairs.left_out} of {pairs.pairs + pairs.left_out} runs left out, because an agent did not complete"
         " them; goalward status says why. If runs were cut off, the difference covers only the easier ones"

@@ -34,7 +34,7 @@ def test_a_study_is_run_in_the_size_that_is_asked_for(tmp_path: Path) -> None:
 
 
 def test_cells_that_a_study_does_not_have() -> None:
-    with pytest.raises(TheoryError, match="the study made-up has no PSRL-SSP in GridWorld"):
+    with pytest.raises(TheoryError, match="the study made-up has no agent PSRL-SSP in the world GridWorld"):
         cell_of(made_up(), "GridWorld", "PSRL-SSP")
 
 

@@ -1,6 +1,6 @@
-"""Tests of the paper's claims, by name, and the function that runs them.
+"""Test the claims of the paper.
 
-A test makes the runs that it needs and yields a finding for each claim; claims that need the same runs share one test.
+A test makes the runs that it needs and yields a finding for each claim. Claims that need the same runs share a test.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ def check_claims(folder: str | Path, *, only: Iterable[str] | None = None, worke
     Parameters
     ----------
     folder
-        A results folder; runs that it holds are not run again.
+        A results folder; stored runs are not repeated.
     only
-        The names of tests in `TESTS`; by default all of them.
+        The names of tests in `TESTS`; by default all tests.
     workers
         The number of processes; by default one for each core.
     """

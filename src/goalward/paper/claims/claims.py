@@ -1,8 +1,8 @@
 """The claims of the paper, and the rules that turn measurements into verdicts.
 
-A verdict follows from the interval, not from the estimate alone. A claim holds if the whole interval is on its side. It
-does not hold if the whole interval is on the other side. Otherwise it is not decided. An upper bound that may be
-reached, such as the bound on an exponent, holds unless the whole interval lies above it (`at_most`).
+A verdict depends on the whole interval of a measurement. A claim holds if every value in the interval agrees with the
+claim. A claim does not hold if no value agrees with the claim. Otherwise, the claim is not decided. An upper bound that
+may be reached, such as the bound on an exponent, holds unless the whole interval lies above the bound (`at_most`).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Finding(NamedTuple):
 
 
 def between(interval: Interval, low: float, high: float) -> Verdict:
-    """Decide whether a quantity lies between two limits."""
+    """Decide whether a quantity with this `interval` lies between two limits."""
     if math.isnan(interval.low) or math.isnan(interval.high):
         return Verdict.OPEN
     if interval.low > high or interval.high < low:
@@ -69,32 +69,32 @@ def between(interval: Interval, low: float, high: float) -> Verdict:
 
 
 def below(interval: Interval, limit: float) -> Verdict:
-    """Decide whether a quantity is at most a limit."""
+    """Decide whether a quantity with this `interval` is at most `limit`."""
     return between(interval, -math.inf, limit)
 
 
 def above(interval: Interval, limit: float) -> Verdict:
-    """Decide whether a quantity is at least a limit."""
+    """Decide whether a quantity with this `interval` is at least `limit`."""
     return between(interval, limit, math.inf)
 
 
 def at_most(interval: Interval, limit: float) -> Verdict:
-    """Decide about an upper bound that may be reached: it holds unless the whole interval lies above it."""
+    """Decide whether an upper bound holds: it fails only if the whole `interval` lies above `limit`."""
     return Verdict.OPEN if math.isnan(interval.low) else certain(interval.low <= limit)
 
 
 def certain(true: bool) -> Verdict:
-    """Return the verdict on a statement that was checked in every single case."""
+    """Return the verdict on a statement that is known to be true or false."""
     return Verdict.HOLDS if true else Verdict.FAILS
 
 
 def all_of(*verdicts: Verdict) -> Verdict:
-    """Return the verdict on several claims together: the worst of their verdicts."""
+    """Return the worst of several verdicts."""
     return next((worst for worst in (Verdict.FAILS, Verdict.OPEN) if worst in verdicts), Verdict.HOLDS)
 
 
 def claims_table(findings: Sequence[Finding]) -> Table:
-    """Return the verdict on each claim, with what was measured and what was run."""
+    """Return a table with the verdict on each claim, the measured values, and a description of the runs."""
     count = Counter(finding.verdict for finding in findings)
     tally = ", ".join(f"{count[verdict]} {verdict.value}" for verdict in Verdict if count[verdict])
     rows = [

@@ -1,9 +1,9 @@
 """The claims of the paper's experiments, tested on stored runs.
 
-Regret is the sum of the optimality gaps along the path. Its expectation is that of the realised regret, and it varies
-far less. Agents are compared run by run, with the same random numbers. Where a claim compares PSRL-SSP with several
-rivals or priors, the intervals are widened (Bonferroni), so that all of them hold together with probability 0.95. The
-two intervals of ULCVI, one for each world, are not widened.
+Regret means the sum of the optimality gaps along the path. This sum has the same expectation as the realised regret,
+but varies far less. Agents are compared run by run, with the same random numbers. Some claims compare PSRL-SSP with
+several rivals or priors. Their intervals are widened (Bonferroni), so that all of them hold together with probability
+0.95. The two intervals of ULCVI (one for each world) are not widened.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ CHANGE = 0.05  # a regret per episode that changes by less than this share shows
 
 
 def finals(results: Results, world: str, agent: str) -> Floats:
-    """Return the gap regret at the end of each run; NaN if the run was cut off."""
+    """Return the final gap regret of each run; NaN for runs that were cut off."""
     return cell_of(results, world, agent).finals["gap_regret"]
 
 
 def level_for(count: int) -> float:
-    """Return the level at which `count` intervals hold simultaneously with probability 0.95."""
+    """Return the confidence level at which `count` intervals hold together with probability 0.95."""
     return 1.0 - 0.05 / count
 
 
 def rivals(source: RunSource) -> Iterator[Finding]:
-    """Test whether PSRL-SSP beats every rival on both worlds, and by more on GridWorld."""
+    """Test whether PSRL-SSP beats every rival in both worlds, with a larger gap in GridWorld."""
     runs, episodes = source.size(10), source.size(10_000)
     results = source.results("paper-theory", runs=runs, episodes=episodes)
     ran = f"{OURS} and {', '.join(RIVALS)}; {BOTH}; {runs} runs, K={episodes:,}, widths of the theory"
@@ -98,7 +98,7 @@ def uniform_gap(world: SSP) -> float:
 
 
 def tuned(source: RunSource) -> Iterator[Finding]:
-    """Test untuned PSRL-SSP against rivals whose confidence widths were tuned to the world."""
+    """Compare untuned PSRL-SSP with rivals whose confidence widths were tuned to the world."""
     runs, episodes = source.size(10), source.size(10_000)
     results = source.results("paper-tuned", runs=runs, episodes=episodes)
     level = level_for(len(PAPER_WORLDS) * len(RIVALS))
@@ -117,7 +117,7 @@ def tuned(source: RunSource) -> Iterator[Finding]:
 
 
 def withheld(source: RunSource) -> Iterator[Finding]:
-    """Test that PSRL-SSP needs neither B* nor T*, by listing the facts about the world that agents need."""
+    """Test that PSRL-SSP needs neither B* nor T*, and list the facts about the world that each agent needs."""
     needs = {name: agents.find(name).needs for name in ("psrl", "uc-ssp", "bernstein-ssp", "ulcvi", "eb-ssp")}
     known = ", ".join(f"{name} {' and '.join(needs[name]) or 'nothing'}" for name in needs)
     ran = "nothing: the agents declare what they must know about the true world"
@@ -137,7 +137,7 @@ def priors(source: RunSource) -> Iterator[Finding]:
 
 
 def resampling(source: RunSource) -> Iterator[Finding]:
-    """Test whether sampling only at the start of episodes can fail where PSRL-SSP does not."""
+    """Test whether an agent that samples only at the start of episodes can get stuck where PSRL-SSP does not."""
     runs, world = source.size(40), "GridWorld without slips"
     results = source.results("claims-resampling", runs=runs, episodes=100)
     stuck = [cell_of(results, world, agent).truncated for agent in (OURS, "at episode starts")]

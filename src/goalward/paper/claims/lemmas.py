@@ -1,8 +1,8 @@
-"""The lemmas of the analysis, tested on runs that were recorded in full.
+"""Test the lemmas of the analysis on runs with recorded steps and plans.
 
-The lemmas on R2, on the sampled kernels and on posterior sampling are about worlds drawn from the prior: here Dirichlet
-rows of concentration 1, five states, two actions and costs between 0.2 and 1, where large values are very rare. The
-other lemmas are about every run. They are also tested on the paper's two worlds with its prior, Dirichlet(0.1).
+The lemmas on R2, on the sampled kernels and on posterior sampling are about worlds drawn from the prior. Here these
+worlds have Dirichlet(1) rows, five states, two actions and costs from 0.2 to 1; large values are very rare. The other
+lemmas are about every run. They are also tested in the paper's two worlds, with the paper's prior Dirichlet(0.1).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Measured = dict[str, Floats]
 
 
 def examine(name: str | None, episodes: int, seed: int) -> dict[str, float]:
-    """Record a run of PSRL-SSP, in one of the paper's worlds or in one drawn from the prior, and measure it.
+    """Record a run of PSRL-SSP and return its measurements. If `name` is None, the world is drawn from the prior.
 
     `R3`, `L`, `N`, `M`, `rates` and `variance` are divided by their bounds. `loose_variance` is the variance if pairs
     count as known after `LOOSE_VISITS` visits.
@@ -73,7 +73,7 @@ def examine(name: str | None, episodes: int, seed: int) -> dict[str, float]:
 
 
 def lemmas(source: RunSource) -> Iterator[Finding]:
-    """Test all lemmas except that on posterior sampling."""
+    """Test all lemmas except the lemma on posterior sampling."""
     drawn_runs, fixed_runs = source.size(200), source.size(10)
     drawn_K, fixed_K = source.size(2_000), source.size(10_000)
     tasks: list[tuple[str | None, int, int]] = [(None, drawn_K, seed) for seed in range(drawn_runs)]
@@ -121,7 +121,7 @@ def on_worlds_of_the_prior(runs: Measured, ran: str) -> Iterator[Finding]:
 
 
 def bernstein(runs: Measured, drawn: int, ran: str) -> Finding:
-    """Test that kernels lie in their Bernstein sets as often as promised; the first runs are in drawn worlds."""
+    """Test how often kernels lie in their Bernstein sets. The first `drawn` runs are in worlds from the prior."""
     true, sampled, checks, informative = (
         int(runs[name][:drawn].sum()) for name in ("true_misses", "sampled_misses", "checks", "informative")
     )
@@ -143,7 +143,7 @@ def bernstein(runs: Measured, drawn: int, ran: str) -> Finding:
 
 
 def posterior(source: RunSource) -> Iterator[Finding]:
-    """Test that sampled and true models can be exchanged, over worlds drawn from the prior."""
+    """Test whether sampled and true models are exchangeable, over worlds drawn from the prior."""
     number_of_worlds, epoch, episodes = source.size(1_000), 15, 100
     wanted = quantities(Task(COSTS, 0, episodes))
     tasks = [

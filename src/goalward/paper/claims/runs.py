@@ -1,7 +1,7 @@
-"""The runs that the tests of claims need: from a results folder, or made by workers.
+"""The source of the runs that the tests of claims need.
 
-Studies stay in the results folder, so their runs are reused. Runs whose sampled models are needed are not stored: the
-workers return only the numbers computed from them.
+The runs of studies are stored in a results folder and reused. Runs whose sampled models are needed are not stored. The
+workers return only the numbers that were computed from these models.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ PAPER_WORLDS: dict[str, Callable[[], SSP]] = {"GridWorld": worlds.grid_world, "R
 
 
 class RunSource:
-    """Makes the runs of a test with `workers` and stores them in `store`."""
+    """Makes the runs of a test with `workers`, and stores the runs of studies in `store`."""
 
     def __init__(self, store: Store, workers: Workers):
         self.store, self.workers = store, workers
 
     def size(self, number: int) -> int:
-        """Return `number` runs or episodes unchanged; subclasses may reduce it, for smaller tests."""
+        """Return `number`, which counts runs or episodes; a subclass may reduce the number for smaller tests."""
         return number
 
     def results(self, name: str, *, runs: int, episodes: int) -> Results:
-        """Carry out a shipped study with this many runs and episodes, and return its results."""
+        """Carry out the study `name` with these numbers of runs and episodes, and return its results."""
         # The study gets a new name, because the folder may hold the study in its original size.
         written = Study.load(name)
         study = written.replace(name=f"claims-{written.spec.name}-{episodes}", runs=runs, episodes=episodes)
@@ -56,7 +56,7 @@ class RunSource:
         return load_results(self.store, study.design)
 
     def map(self, function: Callable[..., Result], tasks: Iterable[Sequence[Any]]) -> list[Result]:
-        """Call a function with each list of arguments, and return the answers in order."""
+        """Call `function` with the arguments in each entry of `tasks`, and return the answers in order."""
         batches = [Batch(apply, [arguments], (function,)) for arguments in tasks]
         with phase("making runs with their models", len(batches), "runs") as making:
             self.workers.submit(Batch(warm_up, [["psrl"]])).result()
@@ -68,7 +68,7 @@ class RunSource:
             if isinstance(answer, RunResult):  # a process died; try once more
                 (answers[index],) = self.workers.submit(batches[index]).result()
                 if isinstance(answers[index], RunResult):
-                    raise TheoryError(f"there is no verdict: {answer.error}")
+                    raise TheoryError(f"there is no verdict, because a run failed: {answer.error}")
         return answers
 
 
@@ -77,11 +77,11 @@ def apply(arguments: Sequence[Any], function: Callable[..., Result]) -> Result:
 
 
 def cell_of(results: Results, world: str, agent: str) -> CellResults:
-    """Return the results of one agent in one world, by their labels."""
+    """Return the results of the cell with these labels of the world and the agent."""
     for cell in results.cells:
         if (cell.cell.world.label, cell.cell.agent.label) == (world, agent):
             return cell
-    raise TheoryError(f"the study {results.design.name} has no {agent} in {world}")
+    raise TheoryError(f"the study {results.design.name} has no agent {agent} in the world {world}")
 
 
 def drawn_worlds(results: Results, cell: CellResults) -> list[SSP]:

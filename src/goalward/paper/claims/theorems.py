@@ -1,16 +1,16 @@
 """How regret and the number of epochs grow, compared with the theorems.
 
-Exponents are slopes of logarithms, with 95 % intervals: over the last decade of K in each world, and across worlds for
-S, A and B*. A theorem is an upper bound up to a constant and logarithms. So a smaller exponent agrees with it, and a
-finite range of sizes cannot refute it; "does not hold" means that the whole interval lies above the exponent of the
-theorem in the range that was run. The exponents in K of Theorem 1 and of the number of epochs may exceed 1/2 by as much
-as their interval. For all other exponents the whole interval must lie below the limit.
+Exponents are slopes on logarithmic scales, with 95 % intervals. The slope in K is taken over the last decade of K in
+each world. The slopes in S, A and B* are taken across worlds. A theorem is an upper bound up to a constant and
+logarithms, so a smaller exponent agrees with the theorem. A finite range of sizes cannot refute a theorem. The verdict
+"does not hold" means only that in this range, the whole interval lies above the theorem's exponent. The exponents in K
+of Theorem 1 and of the number of epochs may exceed 1/2 by as much as their interval. For all other exponents, the whole
+interval must lie below the limit.
 
 In K, the exponent of the regret is compared with 1/2. In S, A and B, both terms of the bound matter at every K that can
-be run; so the regret is divided by the bound, and the exponent of the ratio is compared with 0. In the theorem, B
-bounds the values of all worlds of a prior: here it is the largest value that was drawn, over all S or A of the sweep.
-Where a theorem is about Bayesian regret, the worlds are drawn from the agent's prior. To vary B without changing S and
-A, the number of states that can reach the goal in one step is varied.
+be run. So the regret is divided by the bound, and the exponent of the ratio is compared with 0. In the theorem, B
+bounds the values of all worlds of a prior. Here, B is the largest value that was drawn in the sweep. The sweep over B
+varies the number of states that can reach the goal in one step.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ GOAL_STATES, GOAL_NEAR = 8, (8, 4, 2, 1)
 
 
 def exponent(cell: CellResults) -> Interval:
-    """Return the growth exponent of the gap regret in K."""
+    """Return the exponent with which the gap regret of a cell grows in K."""
     return growth_along(cell.points.astype(np.float64), cell.curves["gap_regret"][cell.complete])
 
 
 def epochs_of(spec: RunSpec, S: int, A: int) -> tuple[EpochCount, Int64s]:
-    """Repeat a run, and return the number of its epochs, its bounds, and the episodes in which the epochs began."""
+    """Repeat a run; return the number of its epochs with bounds, and the episodes in which the epochs began."""
     epochs = rerun(spec, keep_steps=False)[1].epochs
     return count_epochs(epochs, S, A), epochs.start_episode
 
 
 def epochs(source: RunSource) -> Iterator[Finding]:
-    """Test the number of epochs, TSDE's epochs, and the regret bound in fixed worlds."""
+    """Test the claims about the number of epochs, about TSDE's epochs, and about regret in fixed worlds."""
     runs, episodes = source.size(20), source.size(20_000)
     results = source.results("claims-epochs", runs=runs, episodes=episodes)
     ran = f"{', '.join(EPOCH_WORLDS)}; {runs} runs, K={episodes:,}"
@@ -69,7 +69,7 @@ def epochs(source: RunSource) -> Iterator[Finding]:
 
 
 def sqrt_epochs(source: RunSource, results: Results, ran: str) -> Finding:
-    """Test that epochs grow like sqrt(K) at most, and that every run stays within the bound of the lemma."""
+    """Test whether the number of epochs grows at most like sqrt(K) and stays within the bound of the lemma."""
     parts, verdicts = [], []
     within_bound: list[bool] = []
     for world in EPOCH_WORLDS:
@@ -88,7 +88,7 @@ def sqrt_epochs(source: RunSource, results: Results, ran: str) -> Finding:
 
 
 def tsde(results: Results, ran: str) -> Finding:
-    """Test whether TSDE's epochs, which grow by one step each, lead to more regret."""
+    """Test whether the epochs of TSDE lead to more regret than the epochs of PSRL-SSP."""
     parts, verdicts = [], []
     for world in EPOCH_WORLDS:
         ours, theirs = cell_of(results, world, OURS), cell_of(results, world, "TSDE")
@@ -103,7 +103,7 @@ def tsde(results: Results, ran: str) -> Finding:
 
 
 class Sweep(NamedTuple):
-    """Sizes S, A or B, ``regrets[size, run]``, and Theorem 1 with the largest B* and the least c_min of the worlds."""
+    """A sweep over S, A or B: the `sizes`, the ``regrets[size, run]``, and the `bounds` of Theorem 1."""
 
     sizes: Floats
     regrets: Floats
@@ -111,7 +111,7 @@ class Sweep(NamedTuple):
 
 
 def theorem_1_claims(source: RunSource) -> Iterator[Finding]:
-    """Test Theorem 1 in K, and in S, A and B."""
+    """Test Theorem 1: how the regret grows in K, S, A and B."""
     runs, episodes = source.size(40), source.size(10_000)
     results = source.results("claims-theorem", runs=runs, episodes=episodes)
     growth = [exponent(cell) for cell in results.cells]
@@ -132,7 +132,7 @@ def theorem_1_claims(source: RunSource) -> Iterator[Finding]:
 
 
 def swept(results: Results, setting: str) -> Sweep:
-    """Return the sweep of a study over one setting of its drawn worlds."""
+    """Return the sweep of a study over one `setting` of its random worlds."""
     cells = [cell for cell in results.cells if setting in cell.cell.world.swept]
     drawn = [drawn_worlds(results, cell) for cell in cells]
     hard = [hardness(world) for worlds in drawn for world in worlds]
@@ -146,7 +146,7 @@ def swept(results: Results, setting: str) -> Sweep:
 
 
 def goal_run(near: int, episodes: int, seed: int) -> tuple[float, float, float]:
-    """Run PSRL-SSP in a world drawn from a prior in which only some states can step to the goal.
+    """Run PSRL-SSP in a random world in which only `near` states can step to the goal.
 
     Returns the regret, and B* and c_min of the world.
     """
@@ -162,7 +162,7 @@ def goal_run(near: int, episodes: int, seed: int) -> tuple[float, float, float]:
 
 
 def goal_sweep(source: RunSource, runs: int, episodes: int) -> Sweep:
-    """Return the sweep over B: fewer and fewer states can step to the goal."""
+    """Return the sweep over B, which is larger if fewer states can step to the goal."""
     tasks = [(near, episodes, seed) for near in GOAL_NEAR for seed in range(runs)]
     outcomes = np.array(source.map(goal_run, tasks)).reshape(len(GOAL_NEAR), runs, 3)
     largest, least = outcomes[:, :, 1].max(axis=1), outcomes[:, :, 2].min()
@@ -171,7 +171,7 @@ def goal_sweep(source: RunSource, runs: int, episodes: int) -> Sweep:
 
 
 def sizes(sweeps: dict[str, Sweep], ran: str) -> Finding:
-    """Test Theorem 1 in S, A and B."""
+    """Test Theorem 1: how the regret grows in S, A and B."""
     parts, verdicts = [], []
     for name, sweep in sweeps.items():
         regret, ratio = (growth_of_means(sweep.sizes, sweep.regrets.T / per) for per in (1.0, sweep.bounds))
@@ -183,9 +183,9 @@ def sizes(sweeps: dict[str, Sweep], ran: str) -> Finding:
 
 
 def perturbed_run(episodes: int, seed: int) -> tuple[float, float, float]:
-    """Run PSRL-SSP with and without perturbed costs in a drawn world, some of whose costs are zero.
+    """Run PSRL-SSP with and without perturbed costs in a random world in which some costs are zero.
 
-    Returns both regrets, in the true costs, and the bound of Theorem 2 for the world.
+    Returns both regrets, measured in true costs, and the bound of Theorem 2 for this world.
     """
     prior = Dirichlet(1.0)
     world = draw_world(prior, Task(ZERO_COSTS, 0, episodes), generator(run_seed(seed, "zero costs")))
@@ -198,7 +198,7 @@ def perturbed_run(episodes: int, seed: int) -> tuple[float, float, float]:
 
 
 def theorem_2_claim(source: RunSource) -> Iterator[Finding]:
-    """Test Theorem 2: with raised costs regret grows like sqrt(K) where costs are zero."""
+    """Test Theorem 2: with raised costs, the regret grows at most like sqrt(K) even if some costs are zero."""
     runs = source.size(60)
     lengths = [500, 1_000, 2_000, 4_000, 8_000, 16_000]
     tasks = [(K, seed) for K in lengths for seed in range(runs)]
