@@ -3,7 +3,7 @@
 A tree is a dict with strings as keys. Its values are arrays, strings, numbers, booleans, None, lists of plain data, or
 trees. The file is an ``.npz`` archive. Each array is stored under its path, such as ``belief.counts``. All other values
 are stored in a JSON header, with the name and version of the format and a SHA-256 of the content. `read` raises
-FileError if a file is unreadable, has another format or version, or does not match its checksum. It executes nothing.
+FileError if a file is unreadable, has another format or version, or does not match its checksum. Nothing is executed.
 """
 
 from __future__ import annotations

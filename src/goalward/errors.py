@@ -39,7 +39,7 @@ class CostError(ModelError):
 
 
 class StateError(ModelError):
-    """The model has no such state, action or name."""
+    """A state, an action or a name does not exist in the model."""
 
 
 class UnreachableGoalError(ModelError):

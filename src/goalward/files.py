@@ -40,7 +40,7 @@ def check_regular(path: Path | str, status: os.stat_result | None = None) -> Non
 
 
 def check_not_folder(path: Path) -> None:
-    """Raise FileError if `path`, which will be written, is a folder."""
+    """Raise FileError if the output file `path` is a folder."""
     if os.path.isdir(path):  # Path.is_dir raises an error if the name is too long
         raise FileError(f"{path}: is a folder; name a file in it")
 

@@ -1,10 +1,10 @@
 """The decorator for compiled kernels, and their cache.
 
-Numba's cache checks only the timestamp of the file of a kernel. If that kernel calls a function or reads a constant
-from another file, Numba does not notice changes of the other file. Therefore a hash of the sources of all packages with
-kernels and of the versions of Python, NumPy, Numba and llvmlite names the cache folder. The folder is in the user's
-cache directory, or in `GOALWARD_CACHE_DIR` if this variable is set. If the folder is not writable, every process
-compiles its own kernels.
+Numba's cache checks only the timestamp of the file of a kernel. Numba does not notice changes of other files, from
+which the kernel takes functions or constants. Therefore the name of the cache folder is a hash of the sources of all
+packages with kernels and of the versions of Python, NumPy, Numba and llvmlite. The folder is in the user's cache
+directory, or in `GOALWARD_CACHE_DIR` if this variable is set. If the folder is not writable, every process compiles its
+own kernels.
 
 Rules for kernels: Take arrays and scalars, write results to arrays, and return a status. Use loops, not slices, because
 a slice assignment costs seconds of compile time. Always pass the same dtypes, layouts and read-only flags, so that a
@@ -137,7 +137,7 @@ cast(Any, event).register("numba:compile", Compilations())
 
 
 def kernel(function: Function) -> Function:
-    """Return a compiled `function`; it is compiled at the first call, with strict IEEE arithmetic, and cached."""
+    """Return a kernel that is compiled from `function` at the first call, with strict IEEE arithmetic, and cached."""
     folder = cache_directory()
     settings: Any = numba.config
     compiler: Any = numba.njit

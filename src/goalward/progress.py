@@ -34,7 +34,7 @@ _displays: list[Display] = []
 
 @dataclass(eq=False)
 class Phase:
-    """A task in progress, with `done` of `total` units finished (if units can be counted) and a `second` count.
+    """A task in progress; `done` of `total` units are finished, and `second` is another count.
 
     `parts` returns lines on the progress of other processes.
     """
@@ -72,7 +72,7 @@ class Phase:
 
 @contextmanager
 def phase(text: str, total: int = 0, unit: str = "", second_unit: str = "") -> Iterator[Phase]:
-    """Return a context manager whose block is the task `text`; in the block, call `advance` to report progress."""
+    """Yield a `Phase` that is open during the block; call its method `advance` to report progress."""
     entry = Phase(text, total, unit, second_unit)
     _phases.append(entry)
     try:
@@ -205,7 +205,7 @@ def displayed(stream: TextIO) -> Iterator[None]:
 
 
 def shown() -> AbstractContextManager[None]:
-    """Show progress inside the block in a terminal or a notebook, unless another display shows it."""
+    """Show progress inside the block in a terminal or a notebook, unless a display is already active."""
     stream = sys.stderr
     wanted = stream is not None and not _displays and (stream.isatty() or in_notebook())
     return displayed(stream) if wanted else nullcontext()

@@ -76,7 +76,7 @@ class Registry(Generic[Entry]):
         return tuple(sorted(self.entries))
 
     def find(self, name: object) -> Entry:
-        """Return the newest version of the entry `name`; if `name` is a reference, execute the user's file."""
+        """Return the entry `name` (the newest version by default); if `name` is a reference, execute its file."""
         if not is_reference(name):
             return self.entries[self.full_name(name)]
         thing = load_member(str(name))

@@ -1,4 +1,4 @@
-"""Settings of agents, priors and worlds, which annotations declare and `check` checks.
+"""The settings of agents, priors and worlds: how annotations declare them, and how values are checked.
 
 The settings of an agent are the fields of its class. The settings of a prior are the parameters of its constructor. The
 settings of a world are the parameters of its function. Annotations declare the allowed values::
@@ -83,7 +83,7 @@ class Setting:
 
 
 def check(name: str, value: Any, kind: Any, note: str = "") -> Any:
-    """Return `value` converted to the annotation `kind`; raise SettingError, with `note`, if it is not allowed.
+    """Return `value` converted to the annotation `kind`; if this fails, raise SettingError with `note`.
 
     >>> check("delta", 1, Confidence, ", such as 0.1")
     Traceback (most recent call last):
@@ -142,7 +142,7 @@ def between(low: float, high: float) -> Any:
 
 @functools.cache
 def settings_of(thing: Any) -> dict[str, Setting]:
-    """Return the settings of a class or function; if it is a function, parameters without defaults are left out."""
+    """Return the settings of a class or function; parameters of functions without defaults are left out."""
     fields = getattr(thing, "__dataclass_fields__", {})
     modules = [sys.modules.get(owner.__module__) for owner in getattr(thing, "__mro__", (thing,))]
     settings: dict[str, Setting] = {}
@@ -222,7 +222,7 @@ def checked(function: Function, owner: str | Callable[[], str], cls: type | None
 
 
 def missing(owner: str, thing: Any, name: str) -> SettingError:
-    """Return the error for a setting without a default that was not passed."""
+    """Return the error for a missing setting, which has no default."""
     from_world = name in getattr(thing, "needs", ())
     hint = (
         f", a fact about the true model: pass it, or use {thing.__name__}.from_world(model, episodes=...); where no"
@@ -285,7 +285,7 @@ class Declared:
 
 
 def plain(value: Any) -> Any:
-    """Return a setting as plain data, with the settings of an object or the digest of a model in its place."""
+    """Return a setting as plain data; objects are replaced by their settings, and models by their digests."""
     if hasattr(value, "digest"):
         return {"digest": value.digest}
     if hasattr(value, "tolist"):
@@ -301,7 +301,7 @@ def check_memory(what: str, size: float) -> None:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if size > memory:
         raise SettingError(
-            f"{what} needs {size / 1e9:,.0f} GB of memory, this machine has {memory / 1e9:,.0f}; choose smaller"
+            f"{what} needs {size / 1e9:,.0f} GB of memory, but this machine has {memory / 1e9:,.0f}; choose smaller"
             " settings"
         )
 

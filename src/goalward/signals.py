@@ -89,7 +89,7 @@ def check_interrupt() -> None:
 
 @contextmanager
 def keeping(kept: str) -> Iterator[None]:
-    """If an interrupt ends the block, add the text `kept` to its message: what is saved and how to continue."""
+    """If an interrupt ends the block, add `kept` to its message, to say what is saved and how to continue."""
     try:
         yield
     except KeyboardInterrupt as stop:  # where nobody has called `catch_signals`, as in a notebook

@@ -2,8 +2,8 @@
 
 Mean with t-interval
     For n runs with mean m and standard deviation s, the interval is m +- t_{n-1} s / sqrt(n), where t_{n-1} is a
-    quantile of Student's t. The interval is exact for normally distributed runs. With ten skewed runs, its coverage is
-    below its level.
+    quantile of Student's t. The interval is exact for normally distributed runs. With ten skewed runs, the coverage is
+    below the level.
 
 Median with interval of order statistics
     The ends of the interval are the i-th smallest and the i-th largest run, where i is a binomial quantile. The
@@ -117,14 +117,14 @@ INTERVALS: dict[str, Callable[[Floats, float], Interval]] = {"t": mean_interval,
 
 
 def checked_interval(kind: str) -> str:
-    """Return `kind`; raise UnknownNameError if it is not a key of `INTERVALS`."""
+    """Return `kind`; raise UnknownNameError unless `kind` is a key of `INTERVALS`."""
     if kind not in INTERVALS:
         raise UnknownNameError("kind of intervals", kind, INTERVALS)
     return kind
 
 
 def is_skewed(samples: Floats) -> bool:
-    """Return whether the mean of `samples` needs a warning: there are fewer than 50, with a skewness above 1.
+    """Return whether the mean of `samples` needs a warning, because they are fewer than 50 and skewed (above 1).
 
     This is a rule of thumb. With ten lognormal runs (skewness 6), 95 % t-intervals contain the mean in 84 % of cases.
     """

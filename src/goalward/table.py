@@ -1,4 +1,4 @@
-"""One table for everything that goalward prints: as text, Markdown, CSV, JSON, HTML or LaTeX.
+"""The class `Table`, with output as text, Markdown, CSV, JSON, HTML or LaTeX.
 
 A row is a dictionary of values. Formats for programs (CSV, JSON, Arrow) contain all values with all digits. Formats for
 people (text, Markdown, HTML, LaTeX) contain the columns that the table names, rounded and escaped. An `Interval` is one
@@ -32,7 +32,7 @@ LATEX_NUMBER = re.compile(r"(?P<number>(?P<whole>-?[\d,]+)\.?(?P<fraction>\d*(e[
 
 
 class Cell(NamedTuple):
-    """A value for programs with a text for people."""
+    """A cell of a table, with a `value` for programs and a `text` for people."""
 
     value: Any
     text: str
@@ -63,7 +63,7 @@ class Column:
 
     @property
     def title(self) -> str:
-        """The heading, by default the name with spaces instead of underscores."""
+        """The heading; the default is the name with spaces instead of underscores."""
         return self.heading or self.name.replace("_", " ")
 
     def text(self, row: Mapping[str, Any]) -> str:
@@ -107,7 +107,7 @@ class Table:
 
     @classmethod
     def facts(cls, values: Mapping[str, Any], name: str = "facts", title: str = "", **options: Any) -> Table:
-        """Return a table that shows facts (one row) vertically; for `options`, see the constructor."""
+        """Return a table of one row, shown as a vertical list of facts; `options` are passed to the constructor."""
         return cls([values], name=name, title=title, vertical=True, **options)
 
     @property

@@ -81,7 +81,7 @@ def described(name: str) -> str:
 
 
 def attached_path(folder: Path, name: str) -> Path:
-    """Return the path of the file `name` of a study in `folder`; a stored study has its files among attachments."""
+    """Return the path of a study's file `name`, in `folder` or (for a stored study) in the attachments."""
     path = folder / name
     return path if path.exists() or not ATTACHED.fullmatch(name) else folder / "../../attachments" / name
 
@@ -112,7 +112,7 @@ def hold(thing: Any) -> str:
 
 
 def load_member(reference: str) -> Any:
-    """Return the class or function that `reference` names; execute its file if this is the first use."""
+    """Return the class or function that `reference` names; execute its file on first use."""
     file, member = read_user_file(reference)
     with _loading:  # several threads of a worker may load it at once
         if file.module not in sys.modules:

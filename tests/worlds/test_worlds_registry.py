@@ -186,9 +186,9 @@ def test_files_that_cannot_be_read(tmp_path):
     (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe\x00S")
     with pytest.raises(UnknownNameError, match=r"no setting of .*\.json is called 'rows'"):
         worlds.load(str(tmp_path / "world.json"), ["rows=3"])
-    with pytest.raises(SettingError, match=r"goal cannot be chosen for a \.json file, only start; leave it out"):
+    with pytest.raises(SettingError, match=r"\.json files have no option goal, only start; leave out goal"):
         worlds.load(str(tmp_path / "world.json"), ["goal=3"])
-    with pytest.raises(SettingError, match="grid-world is a built-in world; --goal can only be used with"):
+    with pytest.raises(SettingError, match="grid-world is a built-in world; omit --goal, which is only for"):
         worlds.load("grid-world", goal=["3"])
     with pytest.raises(FileError, match="No such file"):
         worlds.load(str(tmp_path / "missing.txt"))
@@ -217,7 +217,7 @@ def test_files_that_cannot_be_read(tmp_path):
     ],
 )
 def test_worlds_that_no_memory_holds_are_refused_at_once(id, settings):
-    with pytest.raises(SettingError, match=r"GB of memory, this machine has \d|at most 2147483647 are allowed"):
+    with pytest.raises(SettingError, match=r"GB of memory, but this machine has \d|at most 2147483647 are allowed"):
         worlds.make(id, **settings)
 
 

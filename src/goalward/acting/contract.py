@@ -16,8 +16,8 @@ ends. Known models are rolled out in compiled code (`goalward.acting.model_world
 continuous states are stepped in Python (`goalward.acting.stepping`).
 
 An agent that learns at every step is its own policy. Its only plan is ``Plan(self)``, which lasts for the whole run,
-and its method `learn` returns flags when an epoch ends. The stage calls the agent's `act` and `learn` at every step, or
-the agent's compiled `rollout` with the same effect (`goalward.acting.model_world.TabularPolicy`).
+and its method `learn` returns flags when an epoch ends. The stage calls the agent's `act` and `learn` at every step. A
+compiled `rollout` (`goalward.acting.model_world.TabularPolicy`) may replace these calls.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ X = TypeVar("X")  # a state: an integer in a table, a point of a box in continuo
 
 @dataclass(frozen=True, eq=False)
 class Task(StatesAndActions):
-    """What an agent may know about a world with finitely many states: all except the transitions and hidden costs."""
+    """The facts that an agent may know about a finite world: everything except the transitions and hidden costs."""
 
     costs: Floats
     """``costs[s, a]``: NaN where the cost is unknown and may be random, infinity where the action is not available."""
     initial_state: int
-    """Where every episode starts."""
+    """The state in which every episode starts."""
     episodes: int
     """K, the number of episodes of the run."""
     give_up: int | None = None
@@ -109,7 +109,7 @@ class Task(StatesAndActions):
         )
 
     def model(self, indptr: Int64s, successors: Int32s, probabilities: Floats, costs: Floats | None = None) -> SSP:
-        """Return a model of this task with the given canonical rows; `costs` replace the costs of the task."""
+        """Return a model of this task with the given canonical rows; if `costs` is None, use the costs of the task."""
         costs = self.costs if costs is None else costs
         model = SSP._trusted(indptr, successors, probabilities, costs, self.initial_state)
         model.__dict__["available"] = self.available  # known already, and read by every plan
@@ -139,10 +139,10 @@ class Step(NamedTuple, Generic[X]):
 
 
 class Steps(NamedTuple):
-    """Consecutive steps as columns; the step after a step that `reached` the goal starts a new episode.
+    """Consecutive steps as columns; a step that `reached` the goal ends its episode.
 
     In a table, `states` and `next_states` are integers ``[n]``, and the goal is state S. In continuous tasks, they are
-    points ``[n, m]``. `actions` and `costs` have shape ``[n]``. Later steps overwrite the arrays: copy what you keep.
+    points ``[n, m]``. `actions` and `costs` have shape ``[n]``. Later steps overwrite the arrays, so copy them.
     """
 
     states: NDArray[Any]
@@ -176,9 +176,9 @@ class Policy(ABC, Generic[X]):
 class Plan(NamedTuple):
     """A policy for a table, and the conditions that end the plan.
 
-    The conditions count from the start of the plan. Without conditions, the plan lasts until the run ends, so only
-    online policies can use what they observe. A plan makes at least one step, unless no action is available. `model`
-    and `values` are those from which the policy was computed; they are stored for inspection after the run.
+    Visits, goals and steps count from the start of the plan. Without conditions, the plan lasts until the run ends, so
+    only online policies can use what they observe. A plan makes at least one step, unless no action is available. The
+    policy was computed from `model` and `values`, which are stored for inspection after the run.
     """
 
     policy: NDArray[Any] | Policy[int]  #: actions [S], probabilities [S, A], or a `TabularPolicy`
@@ -202,7 +202,7 @@ class Chunk(NamedTuple):
 
 
 class Stage(ABC, Generic[PlanT]):
-    """The simulation of a world during one run; it follows the agent's plans."""
+    """A simulated world that follows the plans of an agent during one run."""
 
     truncated: bool = False  # whether the environment truncated an episode with the last step
 
@@ -213,7 +213,7 @@ class Stage(ABC, Generic[PlanT]):
 
     @abstractmethod
     def follow(self, plan: PlanT, episodes: int, steps: int) -> Chunk:
-        """Follow `plan` until it ends, at most for `episodes` episodes and `steps` steps, or until a chunk is full."""
+        """Follow `plan` until it ends, a chunk is full, or `episodes` episodes or `steps` steps are done."""
 
     @abstractmethod
     def unfinished(self) -> Chunk:
@@ -224,12 +224,12 @@ class Stage(ABC, Generic[PlanT]):
         return None
 
     def restore(self, position: dict[str, Any], policy: Policy[Any]) -> PlanT | None:
-        """Restore `position` and return the plan in progress; an online agent passes itself as `policy`."""
+        """Restore `position` and return the plan in progress; for an online agent, `policy` is the agent."""
         raise NotImplementedError
 
 
 class World(ABC, Generic[TaskT, PlanT]):
-    """Where agents learn: a model, an environment or a task with continuous states."""
+    """A world in which agents learn: a model, an environment or a task with continuous states."""
 
     model: SSP | None = None
     """The true model, against which regret is measured; None if it is not known."""
@@ -239,11 +239,11 @@ class World(ABC, Generic[TaskT, PlanT]):
 
     @abstractmethod
     def task(self, episodes: int, resumed: TaskT | None = None) -> TaskT:
-        """Return the task for `episodes` episodes, with the numbering of observations in the earlier task `resumed`."""
+        """Return the task for `episodes` episodes; keep the numbering of observations in an earlier task `resumed`."""
 
     @abstractmethod
     def stage(self, seed: int, *, limited: bool = False) -> Stage[PlanT]:
-        """Return a stage at the start of an episode; `seed` determines all its random draws.
+        """Return a stage at the start of an episode; `seed` determines all random draws.
 
         `limited` is True if the run ends after a maximum number of steps.
         """
@@ -269,4 +269,4 @@ class Agent(ABC, Generic[TaskT, PlanT]):
         """Learn from the `steps` made since the last call of `observe`; always called before the next `plan`."""
 
     def restart(self) -> None:
-        """Prepare for an episode that starts without reaching the goal first, after a truncation or a resume."""
+        """Prepare for a new episode after a truncation, or in a resumed run; the last episode missed the goal."""

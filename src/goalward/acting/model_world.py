@@ -224,7 +224,7 @@ class TabularPolicy(Policy[int]):
         return True
 
     def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
-        """Act and learn in `model` while `has_room(walk.cursor)`, until a condition in `stop` holds."""
+        """Act and learn in `model` until the block has no room or a condition in `stop` holds."""
         S, A = model.costs.shape
         cursor = walk.cursor
 

@@ -24,7 +24,7 @@ X = TypeVar("X")
 
 
 class Simulator(Protocol[X]):
-    """A simulated world: `state` is the agent's state, and `stuck` is True if no action is available there."""
+    """A simulated world; `state` is the agent's state, and `stuck` is True if this state has no available action."""
 
     state: X
     stuck: bool

@@ -28,8 +28,8 @@ X = TypeVar("X")
 class Ended(IntFlag):
     """The reasons why a plan ended; several reasons can hold at once.
 
-    Visits, goals and steps count from the start of the plan. BEFORE_VISITS is tested before each step except the first,
-    the other conditions after a step from s by a to s'. EPISODES, MAX_STEPS, STOPPED and DEAD_END also end the run.
+    Visits, goals and steps count from the start of the plan. BEFORE_VISITS is tested before each step except the first.
+    The other conditions are tested after each step, which leads from s by action a to s'.
     """
 
     AFTER_VISITS = 1  # (s, a) has been played stop_after_visits[s, a] times
@@ -98,7 +98,7 @@ def stop_before(before_visits: Int64s, visits: Int64s, counters: Int64s, state: 
 def stop_after(
     after_visits: Int64s, visits: Int64s, counters: Int64s, state: int, action: int, reached: bool
 ) -> int:  # fmt: skip
-    """Count a step; return the flags of the stop conditions that now hold, otherwise 0."""
+    """Count a step; return the sum of the flags of all stop conditions that hold now."""
     ended = 0
     visits[state, action] += 1
     if visits[state, action] >= after_visits[state, action]:
@@ -119,7 +119,7 @@ def no_limits(shape: tuple[int, int]) -> Int64s:
 
 
 def visit_limits(limits: Int64s | None, shape: tuple[int, int]) -> Int64s:
-    """Return `limits` on visits as a checked table; if None, the limits are never reached."""
+    """Return the visit limits as a checked table; if `limits` is None, the limits are never reached."""
     if limits is None:
         return no_limits(shape)
     table = np.asarray(limits)

@@ -5,8 +5,8 @@ environment and returns an action of the environment, or None. None means to giv
 policy is plain data (`goalward.archive`) and can be loaded without the environment and without Gymnasium.
 
 Unknown observations
-    If the agent never acted on an observation, the policy gives up, if giving up is allowed. Otherwise the policy plays
-    a random available action, because a fixed action could repeat forever. `FrozenPolicy.knows` tests an observation.
+    If the agent never acted on an observation, the policy gives up. If it may not give up, the policy plays a random
+    available action, because a fixed action could repeat forever. See `FrozenPolicy.knows`.
 
 Evaluation
     An *episode* runs until the goal is reached. Its cost includes restarts after giving up or a truncation, so the mean
@@ -59,13 +59,13 @@ class Trial:
     Attributes
     ----------
     costs, steps
-        The cost and the number of steps of each episode, restarts included.
+        The cost and the number of steps of each episode, including restarts.
     reached
-        Whether each episode reached the goal. If not, its cost covers all steps until the episode was stopped.
+        Whether each episode reached the goal. The cost of a failed episode includes all its steps.
     attempts
         The number of attempts in each episode; only the last attempt can have reached the goal.
     max_steps
-        The largest number of steps of an episode.
+        The limit on the steps of an episode.
     """
 
     costs: Floats
@@ -76,7 +76,7 @@ class Trial:
 
     @cached_property
     def cost(self) -> Interval:
-        """The mean cost of an episode with a 95 % interval; a lower bound if an episode did not reach the goal."""
+        """The mean cost of an episode with a 95 % interval; it is a lower bound if an episode missed the goal."""
         return mean_interval(self.costs)
 
     @cached_property
@@ -103,7 +103,7 @@ class Trial:
         return Interval(float(padded[int(np.ceil(n * level))]), float(padded[low]), float(padded[high]), n)
 
     def cvar(self, level: float) -> Interval:
-        """Return the mean cost of the worst share 1 - `level` of episodes, with a 95 % interval.
+        """Return the mean cost of the worst episodes (a share of 1 - `level`), with a 95 % interval.
 
         The result is v + E[(X - v)+] / (1 - level), where v is the quantile. It is a lower bound if an episode did not
         reach the goal. The interval assumes many episodes: with fewer than about 30 episodes beyond the quantile, the
@@ -231,8 +231,7 @@ class LearntPolicy(FrozenPolicy):
     actions, give_up
         The number of actions, A, and the number of the action that gives up (None if no action gives up).
     encoding
-        Translates observations to states, and actions of the table to actions of the environment. None if observations
-        and actions are already numbers.
+        Converts observations and actions of the environment to numbers; None if both are already numbers.
     seed
         The seed of the random actions of `act`.
     """
@@ -252,7 +251,7 @@ class LearntPolicy(FrozenPolicy):
 
     @classmethod
     def of(cls, agent: Agent, table: NDArray[Any]) -> LearntPolicy:
-        """Return a policy that plays `table`, except that it gives up or acts at random where the agent never acted."""
+        """Return a policy that plays `table`, but gives up or acts at random in states where the agent never acted."""
         task, encoding, visits = agent.task, copy.deepcopy(agent.task.encoding), agent.pair_visits()
         give_up = encoding.actions if encoding is not None and encoding.give_up else task.give_up
         model = agent.mean_model()
@@ -287,7 +286,7 @@ class LearntPolicy(FrozenPolicy):
         return state is not None and bool(self.visited[state])
 
     def find(self, observation: Any) -> int | None:
-        """Return the state of `observation`, or None if it is unknown; raise StateError if it is invalid."""
+        """Return the state of `observation` (None if unknown); raise StateError if `observation` is invalid."""
         if self.encoding is not None:
             return self.encoding.find(observation)
         if not (isinstance(observation, int | np.integer) and 0 <= observation < len(self.visited)):
@@ -317,7 +316,7 @@ class LearntPolicy(FrozenPolicy):
         if visited.dtype != np.bool_ or visited.ndim != 1 or (table.ndim == 1 and not np.isin(table, range(A)).all()):
             raise ValueError("visited needs a truth value for each state, and table needs an action for each state")
         if give_up is not None and (type(give_up) is not int or give_up != A - 1):
-            raise ValueError(f"give_up must be the last action, {A - 1}, or nothing")
+            raise ValueError(f"give_up must be None or the last action, {A - 1}")
         encoding = None if state["encoding"] is None else Encoding.from_state(state["encoding"], key)
         if encoding is not None and (encoding.states > len(visited) or encoding.actions + encoding.give_up != A):
             raise ValueError("the encoding and the table have different states or actions")
@@ -333,14 +332,14 @@ class LearntPolicy(FrozenPolicy):
 
 
 def load_policy(path: str | Path, key: Callable[[Any], Any] | None = None) -> FrozenPolicy:
-    """Return the policy from a file of `FrozenPolicy.save`, without needing the environment or Gymnasium.
+    """Return the policy that `FrozenPolicy.save` wrote to a file; the environment and Gymnasium are not needed.
 
     Parameters
     ----------
     path
         The file.
     key
-        The function that was passed as ``gw.Environment(..., key=function)``, if any. The file does not contain it.
+        The function that was passed as ``gw.Environment(..., key=function)``, if any. Files cannot hold functions.
 
     Raises
     ------

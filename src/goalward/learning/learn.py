@@ -106,17 +106,16 @@ def learn(
     episodes
         The number of episodes, K.
     seed
-        Determines all random numbers. With the same seed, the world uses the same random number at step t of every
-        agent.
+        Determines all random numbers. With the same seed, all agents get the same random number at step t.
     max_steps
         End the run after this many steps, even in the middle of an episode.
     resume
-        Continue from what the agent learnt in an earlier run, instead of learning from scratch.
+        Start with the knowledge that the agent has from an earlier run, instead of learning from scratch.
     keep_plans, keep_steps
         Store the plans and their models (`keep_plans`) or all steps (`keep_steps`) in the Run.
     keep_replay
-        Store in the Run what `goalward.watch` needs (with continuous states, the plans and the steps). If you pass a
-        `Recorder` of your own, `learn` calls its methods for every plan, for its steps and at its end.
+        Store the data for `goalward.watch` in the Run (with continuous states, the plans and the steps). If you pass a
+        `Recorder` of your own, `learn` calls its methods during the run.
     watch
         A function that is called regularly with two arguments, the numbers of finished episodes and steps. If the
         function returns False, the run ends.
@@ -133,8 +132,8 @@ def learn(
     ------
     EndlessRunError
         If the run might never end, because a dead end or a zero-cost loop can be reached from the start (see
-        `goalward.learning.endless_runs`). Also if an environment ends an episode before the goal, unless the agent may
-        give up or `max_steps` limits the run.
+        `goalward.learning.endless_runs`). The error is also raised if an environment ends an episode before the goal,
+        unless the agent may give up or `max_steps` limits the run.
     UnreachableGoalError
         If no policy reaches the goal almost surely from the start.
 
@@ -252,7 +251,7 @@ class Loop:
         )
 
     def epoch(self) -> int:
-        """Follow the current plan (or make a new plan) until it ends; return the `Ended` flags of this epoch."""
+        """Follow the current plan, or a new plan, until the plan ends; return the `Ended` flags of the epoch."""
         agent, stage, ledger, observer, file = self.agent, self.stage, self.ledger, self.observer, self.checkpoint
         if self.plan is None and not self.plan_ended:
             self.plan = self.make_plan()
@@ -336,12 +335,12 @@ class Loop:
 
 
 def join(pieces: list[Steps]) -> Steps:
-    """Concatenate the pieces of a trajectory and return the copy."""
+    """Return a copy of the trajectory that consists of `pieces`."""
     return Steps._make(np.concatenate(columns) for columns in zip(*pieces, strict=True))
 
 
 def as_world(world: Any, continuous: bool = False) -> World[Any, Any]:
-    """Return `world` as a `World`; an environment is wrapped for agents with or without `continuous` states."""
+    """Return `world` as a `World`; `continuous` says whether the agent has continuous states."""
     if isinstance(world, World):
         return world
     if isinstance(world, SSP):

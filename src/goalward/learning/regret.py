@@ -10,7 +10,7 @@ Gap regret after k episodes
     Both regrets therefore have the same expectation, but the gap regret excludes this random variation.
 
 V* is computed in the true model with the true costs, to a relative tolerance of 1e-10. If double precision does not
-allow this, up to 1e-6 is accepted.
+allow this, a tolerance of up to 1e-6 is accepted.
 
 Rounding
     The planner proves V* to a relative width w (`Solution.width`, rounding included), so the error of a computed gap is

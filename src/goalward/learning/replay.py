@@ -1,8 +1,8 @@
 """Replays: recordings of the epochs of a run, to be watched after the run.
 
 A `Recorder` observes a run without changing the run. A frame records one epoch: the plan, the reason why the epoch
-ended, and the transitions seen before the start of the next frame. The sums over all frames before a frame give the
-visit counts at its start.
+ended, and the transitions seen before the start of the next frame. The visit counts at the start of a frame are the
+sums over all earlier frames.
 
 Some agents do not plan in epochs: they choose an action at every step, or follow one plan for the whole run. Frames of
 these agents are snapshots, taken after 1, 2, 3, ... steps, and later whenever the number of steps has grown by 5 %.
@@ -52,14 +52,14 @@ class Frame:
     epoch, start_step, start_episode
         The number of the epoch, counted from 0, and the numbers of steps and of finished episodes before this epoch.
     played
-        ``[S, A]``: whether the plan plays the action.
+        ``[S, A]``: whether the plan may play action a in state s.
     shares
         ``[S, A]``: the probabilities of the actions; None if all played actions of a state are equally likely.
     values, model
-        The expected cost from each state, and the model, from which the plan was made. None if the agent has none. The
-        model is also None if costs are unknown.
+        The expected cost from each state, and the model from which the plan was computed. An attribute is None if the
+        agent does not have it. `model` is also None if costs are unknown.
     steps, goals, ended
-        The number of steps of the epoch, the number of arrivals at the goal, and the `Ended` flags.
+        The number of steps of the epoch, the number of arrivals at the goal, and the `Ended` flags of the epoch.
     pair
         The row ``s * A + a`` whose visits ended the epoch; -1 if the epoch ended for another reason.
     seen, times
@@ -108,8 +108,8 @@ class Replay:
     optimal_value
         V*(s_init); NaN if the true model is not known.
     belief
-        The Dirichlet belief of the agent if the visit counts determine its posterior, because learning started from the
-        prior and costs are known. Otherwise None.
+        The Dirichlet belief of the agent if learning started from the prior and costs are known, otherwise None. With
+        this belief, the visit counts determine the posterior.
     """
 
     agent: Learner
@@ -130,7 +130,7 @@ class Replay:
 
 
 class Recorder:
-    """Recorder of a run during learning; `replay` returns the replay so far at any time.
+    """An observer that records a run; `replay` returns the replay at any time during the run.
 
     `learn` first calls `begin`. For each plan, `learn` calls `plan`, then `room` and `enter` in turn, and then `close`.
     """
@@ -181,7 +181,7 @@ class Recorder:
         return max(1, int(self.total_steps * GROWTH))
 
     def enter(self, chunk: Chunk, state: int) -> None:
-        """Record the steps of `chunk`, which ended in `state`; later chunks reuse its arrays."""
+        """Copy the steps of `chunk` to the open frame; `state` is the state after these steps."""
         steps = chunk.steps
         if not len(steps.states):
             return
@@ -241,14 +241,14 @@ class Recorder:
                 self.keep(other)
 
     def keep(self, frame: Frame) -> None:
-        """Keep `frame`, or merge it into the previous frame if the thinning rule drops it. The first frame is kept."""
+        """Keep `frame`, unless the thinning rule requires to merge it into the previous frame."""
         if frame.epoch == self.first_goal or frame.epoch < self.limit // 4 or frame.epoch % self.stride == 0:
             self.frames.append(frame)
         else:
             self.frames[-1].count(frame.seen, frame.times)
 
     def replay(self) -> Replay:
-        """Return the replay so far; its last frame shows the current moment."""
+        """Return the replay so far; its last frame shows the current state of the run."""
         frames = list(self.frames)
         # In the middle of a run, the replay shows the open epoch up to now.
         last = self.open or (frames[-1] if frames else None)
@@ -283,7 +283,7 @@ def look_at_plan(agent: Learner, plan: Plan) -> Look:
 
 
 def look_at_agent(agent: OnlineAgent) -> Look:
-    """Return the same attributes for an agent without plans: the actions that it would play now, and its values."""
+    """Return these attributes of a frame for an `agent` without plans, which may choose other actions later."""
     agent = copy.deepcopy(agent)  # in case `act` changes the agent
     S, A = agent.task.costs.shape
     chances = (np.arange(A) + 0.5) / A

@@ -1,4 +1,4 @@
-"""The class `Run`, the result of `learn`, which has the costs, steps and regret of every episode, and the epochs.
+"""`Run` is the result of `learn`: the costs, steps and regret of every episode, and the epochs.
 
 `goalward.studies.run_file` stores the episodes of a run, but neither single steps nor epochs.
 """
@@ -64,7 +64,7 @@ class Epochs:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """A run of an agent in a world: a pure function of the agent's settings, the world, the episodes and the seed.
+    """A run of an agent in a world, which depends only on the agent's settings, the world, `episodes` and `seed`.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Run:
     gaps
         The sum of the optimality gaps of each episode; NaN if the true model is not known.
     reached
-        Whether each episode ended at the goal. In a known model, only the last episode can be False.
+        Whether each episode ended at the goal. In a known model, only the last entry can be False.
     epochs
         The starts, the lengths and the ends of the epochs.
     optimal_value
@@ -118,7 +118,7 @@ class Run:
 
     @cached_property
     def gap_regret(self) -> Floats:
-        """The sum of the optimality gaps up to each episode; it has the expectation of `regret`, but less variance."""
+        """The sum of the optimality gaps up to each episode; the mean equals that of `regret`, with less variance."""
         self._require_model()
         return np.cumsum(self.gaps)
 
@@ -129,7 +129,7 @@ class Run:
         return LearntPolicy.of(self.agent, best) if isinstance(self.agent, Agent) else best
 
     def model(self) -> SSP:
-        """Return the agent's estimate of the model, which is the posterior mean on the transitions that were seen.
+        """Return the agent's estimate of the model: the posterior mean, with only the transitions that were seen.
 
         Actions that were never played in a state are not available there (see `goalward.beliefs.base.seen_model`).
         States and actions have the names of the world. In an environment, states that never appeared are left out.

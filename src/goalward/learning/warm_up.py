@@ -26,10 +26,10 @@ COARSE = {"nodes": 11, "features": 4, "cells": 2}  # settings of agents for cont
 
 
 def warm_up(agents: Iterable[str] | None = None) -> None:
-    """Compile the kernels that the named `agents` use with default settings; by default, all registered agents.
+    """Compile the kernels that `agents`, a list of registered names, use with their default settings.
 
-    By default, `warm_up` also compiles the kernels for planning and for the built-in worlds. Kernels that are already
-    in the cache are only loaded, in a fraction of a second.
+    If `agents` is None, compile the kernels of all agents, of the planner and of the built-in worlds. Kernels that are
+    already in the cache are only loaded, which takes a fraction of a second.
     """
     compile_always()
     if agents is None:
@@ -53,7 +53,7 @@ def toy() -> SSP:
 
 
 def toy_run(kind: type[Learner], **settings: object) -> None:
-    """Run a tabular agent of the class `kind` for a few episodes; if it is online, also call `act` and `learn`."""
+    """Run a tabular agent of the class `kind` for a few episodes; also call `act` and `learn` of online agents."""
     agent = run_agent(kind.from_world(toy(), episodes=EPISODES, **settings), toy(), EPISODES, max_steps=100).agent
     if isinstance(agent, OnlineAgent):
         agent.act(0, lambda: 0.5)

@@ -1,7 +1,7 @@
 """Checks of models, and the canonical form of their arrays.
 
-Error messages name the state, the action and the value. Functions that read files pass `row_name`, a function that
-names a row by the names in the file.
+Error messages name the state, the action and the value. Functions that read files pass a function `row_name`, which
+returns the name of a row in the file.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class StatesAndActions:
 
     @property
     def goal(self) -> int:
-        """The index of the goal: S."""
+        """The number of the goal, which is S."""
         return len(self.costs)
 
 
 def number_array(name: str, values: ArrayLike, *, integer: bool = False) -> NDArray[Any]:
-    """Return `values` as an array of floats, or of integers if `integer`; raise ShapeError if they are not numbers."""
+    """Return `values` as an array of floats (integers if `integer` is True); raise ShapeError for other values."""
     if isinstance(values, np.ma.MaskedArray):
         raise ShapeError(f"{name} is a masked array, which is not supported; call its method .filled first")
     try:
@@ -153,7 +153,7 @@ def canonical_rows(
     check_least(pointers, weights, name, " once rescaled" if normalize else "")
     available = (pointers[1:] > pointers[:-1]).reshape(S, A)
     if not available.any():
-        raise ModelError("no action is available in any state; give at least one row some successors")
+        raise ModelError("no action is available in any state; add successors to at least one row")
     targets = targets.astype(np.int32, copy=False)
     return ModelArrays(pointers, targets, weights, checked_costs(cost_table, available, name))
 
@@ -203,7 +203,7 @@ def is_canonical(indptr: NDArray[Any], successors: NDArray[Any], probabilities: 
 
 
 def checked_sums(indptr: Int64s, probabilities: Floats, row_name: Callable[[int], str], normalize: bool) -> Floats:
-    """Return the probabilities after checking that each row sums to one; with `normalize`, rescale them instead."""
+    """Return the probabilities, whose rows must sum to one; with `normalize`, rescale the rows instead."""
     filled = np.flatnonzero(indptr[1:] > indptr[:-1])  # np.diff would take eight times the memory
     if not len(filled):
         return probabilities

@@ -60,7 +60,7 @@ class Structure(ShownAsFacts):
 
     @property
     def dead_ends(self) -> Int64s:
-        """All states of `maybe` and `never`: no policy reaches the goal from them with probability one."""
+        """The states of `maybe` and `never`, from which no policy reaches the goal with probability one."""
         return np.union1d(self.maybe, self.never)
 
     @property
@@ -94,13 +94,13 @@ def structure(ssp: SSP) -> Structure:
 
 
 def predecessors_of(ssp: SSP, rows: Bools) -> Predecessors:
-    """Return the predecessors of each state, using only the transitions in the masked `rows`."""
+    """Return the predecessors of each state; only transitions of the rows in the mask `rows` count."""
     entries = ALL_ENTRIES if rows is ssp.available else np.repeat(rows.reshape(-1), np.diff(ssp.indptr))
     return lightly(list_predecessors, len(ssp.successors))(ssp.state_starts, ssp.successors, entries)
 
 
 def sure_states(ssp: SSP, rows: Bools, predecessors: Predecessors | None = None) -> tuple[Int32s, Int32s, Bools]:
-    """Return the states from which a policy reaches the goal almost surely by using only the masked `rows`.
+    """Return the states from which a policy reaches the goal almost surely with the rows in the mask `rows` only.
 
     The result has three arrays: the distance of each state to the goal in steps inside the set (-1 for dead ends), the
     sure states in order of distance, and a mask of the rows that stay inside the set. `predecessors` are the
@@ -116,7 +116,7 @@ def sure_states(ssp: SSP, rows: Bools, predecessors: Predecessors | None = None)
 
 
 def zero_cost_components(ssp: SSP, rows: Bools) -> tuple[Int32s, int]:
-    """Return the maximal end component of each state (-1 for none) in the zero-cost `rows`, and their number.
+    """Return the zero-cost end component of each state (-1 for none) within `rows`, and the number of components.
 
     Components are numbered in the order of their first states.
     """
@@ -145,7 +145,7 @@ def find_end_components(
     component: Int32s,
     loop: Int32s,
 ) -> int:
-    """Write the end component of each state to `loop`, drop all other `rows` and return the number of components.
+    """Write the end component of each state to `loop`, drop `rows` outside components, return their number.
 
     `component` has the strong components of a graph that contains the rows. The result is INTERRUPTED after Ctrl-C.
     Calling the function again with the remaining rows gives the same result.
@@ -249,7 +249,7 @@ def leads_to(indptr: Int64s, successors: Int32s, usable: Bools, actions: int, st
 
 
 class Predecessors(NamedTuple):
-    """Predecessors: those of y (a state or the goal) are ``state[start[y] : start[y + 1]]``, with repetitions."""
+    """Lists of predecessors; ``state[start[y] : start[y + 1]]`` has the predecessors of y, with repetitions."""
 
     start: UInt32s
     state: Int32s
@@ -334,10 +334,10 @@ def find_sure_states(
     distance: Int32s,
     order: Int32s,
 ) -> int:
-    """Write the sure states to `distance` and `order`, drop all other rows from `usable`, return the number of states.
+    """Fill `distance` and `order` for the sure states, shrink `usable`, and return the number of sure states.
 
-    `exact` means that all predecessors lead along usable rows. The result is INTERRUPTED after Ctrl-C. Calling the
-    function again with the remaining rows gives the same result.
+    `exact` is True if `predecessors` has only transitions of usable rows. The result is INTERRUPTED after Ctrl-C.
+    Calling the function again with the remaining rows gives the same result.
     """
     states = distance.size
     alive = np.empty(states, dtype=np.bool_)
@@ -394,8 +394,8 @@ def number_components(first: UInt32s, successors: Int32s, entries: Bools, compon
 
     Only transitions in the mask `entries` count. The result is the number of components, or INTERRUPTED after Ctrl-C.
 
-    The algorithm is that of Pearce (2016). Before a state is visited, its `low` is 0. Then `low` is the smallest number
-    of a state on the path that can be reached. When the component is complete, `low` is `done`.
+    The algorithm is that of Pearce (2016). Each state has a number `low`. It is 0 before the first visit, then the
+    smallest number of a path state that the state is known to reach, and `done` when the component is complete.
     """
     states = component.size
     done = states + 1

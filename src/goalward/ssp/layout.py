@@ -95,7 +95,7 @@ class GridLayout:
 
 
 def state_label(ssp: SSP, state: int) -> str:
-    """Return the name of `state`. If the name is only a number, return the position on the grid (if any)."""
+    """Return the name of `state`, or the position on the grid if the name is only a number."""
     layout, name = ssp.layout, ssp.state_name(state)
     if layout is None or not name.isdecimal() or state >= ssp.states:
         return name
@@ -110,7 +110,7 @@ def neighbours(number: Int32s, cells: NDArray[np.intp], wind: Sequence[int] | No
     """Return ``reached[cell, direction]``, the state after a step from each cell in each direction of `DIRECTIONS`.
 
     ``number[row, column]`` is the number of a state, the number of the goal, or `WALL`. With wind, a step leads
-    sideways first. Then it leads up or down (the wind adds to the step) until a wall or the edge stops the agent.
+    sideways first. Then it leads up or down, by the step plus the wind, until a wall or the edge stops the agent.
     """
     columns = number.shape[1]
     row, column = np.divmod(cells, columns)

@@ -12,7 +12,7 @@ Representation
     A row is accepted unchanged if its entries sum to 1 within 1e-9. The row stands for the distribution proportional to
     its entries, so every statement about the model is exact.
 
-Equality, `hash` and `digest` depend on these data, on the start and on `give_up`, but not on names and layout.
+Equality, `hash` and `digest` depend on the arrays, the start and `give_up`, but not on names and layout.
 
 Giving up
     The additional action *give up* is available in every state except the start. This action costs J > 0 and leads to
@@ -54,7 +54,7 @@ HASHED_AT_ONCE = 1 << 22  # numbers
 
 
 class SSP(StatesAndActions, ShownAsFacts):
-    """A stochastic shortest path problem; immutable.
+    """An immutable stochastic shortest path problem.
 
     Make a model with `from_dense`, `from_rows` or `from_transitions`, or read a model with `load`.
 
@@ -65,7 +65,7 @@ class SSP(StatesAndActions, ShownAsFacts):
     costs
         A read-only array ``costs[s, a]``, with infinity where the action is not available.
     initial_state
-        Where every episode starts.
+        The state in which every episode starts.
     state_names, action_names
         The names of the states and of the actions, or None.
     layout
@@ -127,9 +127,9 @@ class SSP(StatesAndActions, ShownAsFacts):
         Row r consists of ``successors[indptr[r]:indptr[r + 1]]`` and the `probabilities` with the same indices. For
         `initial_state`, `state_names`, `action_names` and `layout`, see `from_dense`.
 
-        If a row repeats a successor, its probabilities are added up. Zeros are dropped. `costs` must have shape (S, A).
-        `normalize` rescales rows that do not sum to one. `give_up` is None, or the last action if agents know that this
-        action leads to the start (see `with_give_up`). The function `row_name` returns the name of a row for error
+        The probabilities of repeated successors in a row are added up. Zeros are dropped. `costs` must have shape (S,
+        A). `normalize` rescales rows that do not sum to one. `give_up` is None, or the last action if agents know that
+        this action leads to the start (see `with_give_up`). The function `row_name` returns the name of a row for error
         messages; if `row_name` is passed, the arrays are not copied.
         """
         rows = checks.canonical_rows(indptr, successors, probabilities, costs, normalize=normalize, row_name=row_name)
@@ -157,9 +157,8 @@ class SSP(StatesAndActions, ShownAsFacts):
     ) -> SSP:
         """Make a model from ``costs[S, A]`` and ``P[S, A, S + 1]``, where the last column of `P` is the goal.
 
-        If an action is not available, its row must be zero. `normalize` rescales rows that do not sum to one.
-        `initial_state` is a number. `state_names` and `action_names` are shown to people, and `layout` is used in
-        figures.
+        If an action is not available, all entries of its row must be zero. `normalize` rescales rows that do not sum to
+        one. `initial_state` is a number. `state_names` and `action_names` are for people, `layout` is for figures.
         """
         return cls.from_rows(
             *dense_rows(P), costs, initial_state, normalize=normalize, state_names=state_names,
@@ -177,8 +176,8 @@ class SSP(StatesAndActions, ShownAsFacts):
     ) -> SSP:
         """Make a model from `transitions`: tuples (state, action, next state, probability, cost).
 
-        The names of states and actions are arbitrary hashable objects. They are numbered in order of appearance. The
-        probabilities of repeated transitions are added up. The cost of a state-action pair is the mean cost of its
+        The names of states and actions are arbitrary hashable objects. The names are numbered in order of appearance.
+        The probabilities of repeated transitions are added up. The cost of a state-action pair is the mean cost of its
         tuples, weighted by their probabilities. All `goals` become one goal. By default, `initial_state` is the state
         of the first tuple. `normalize` rescales rows that do not sum to one.
         """
@@ -199,8 +198,7 @@ class SSP(StatesAndActions, ShownAsFacts):
 
         `actions` is a list of the actions, or a function that returns the actions of a state. ``successors(state,
         action)`` returns triples (next state, probability, cost). `goal` is a predicate, a list or set of goals, or one
-        goal. If more than `limit` states are found, ShapeError is raised. `normalize` rescales rows that do not sum to
-        one.
+        goal. More than `limit` states raise ShapeError. `normalize` rescales rows that do not sum to one.
 
         Examples
         --------
@@ -245,7 +243,7 @@ class SSP(StatesAndActions, ShownAsFacts):
         of transitions), ``.umb`` or ``.drn`` (model checkers).
 
         `start` is the name or number of the initial state (by default, the initial state in the file). The other
-        options are not for goalward's own formats. `goal` is the name or label of the goal, or a list of names (default
+        options are only for files of other tools. `goal` is the name or label of the goal, or a list of names (default
         ``goal``). `normalize` rescales rows that do not sum to one. For files of model checkers, `cost` is the name of
         the reward structure to use as cost, or a number: the cost of every step. For tables, `prior` is added to every
         count. Repeated transitions in tables are added up.
@@ -311,7 +309,7 @@ class SSP(StatesAndActions, ShownAsFacts):
         return self._replace(initial_state=checks.checked_state(state, self.states))
 
     def with_give_up(self, cost: float) -> SSP:
-        """Return the model with an additional last action, which gives up: it leads from any other state to the start.
+        """Return the model with an additional last action, which leads from every other state to the start.
 
         An episode still ends only at the goal. If a path leads from the start to the goal, some policy now reaches the
         goal almost surely. The value of every state is at most `cost` plus the value of the start.
@@ -364,7 +362,7 @@ class SSP(StatesAndActions, ShownAsFacts):
 
     @cached_property
     def digest(self) -> str:
-        """The SHA-256 of the model without its names and layout, which is the same on every machine."""
+        """The SHA-256 of the model without names and layout; it is the same on every machine."""
         give_up = "" if self.give_up is None else f" {self.give_up}"
         content = hashlib.sha256(f"goalward-ssp {self.states} {self.actions} {self.initial_state}{give_up}".encode())
         with phase("hashing the model"):

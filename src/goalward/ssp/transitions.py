@@ -53,7 +53,7 @@ class Columns(NamedTuple):
         )
 
     def select(self, rows: Bools | Int64s) -> Columns:
-        """Return the transitions in `rows`, a mask or an array of numbers."""
+        """Return the transitions that `rows` (a mask or an index array) selects."""
         return self._replace(**{name: getattr(self, name)[rows] for name in self._fields[:5]})
 
 
@@ -119,7 +119,7 @@ def rows_of(
     """Check `columns`, convert them to rows and return the arguments of `SSP.from_rows`.
 
     `goals` returns a mask of the state names that are goals. `start` is the name of the initial state, by default the
-    first non-goal state. `location` returns the text for a row of the table in messages. Repeats are summed.
+    first non-goal state. `location` returns the position of a row in the table, as a text for messages.
     """
     is_goal = goals(columns)
     table_rows = None
@@ -188,7 +188,7 @@ def rows_of(
 
 
 def check_pairs(states: int, actions: int) -> None:
-    """Raise ShapeError if a model with these numbers of `states` and `actions` would take too much memory."""
+    """Raise ShapeError if a model with `states` states and `actions` actions would take too much memory."""
     if states * actions > LARGEST_PAIRS:
         raise ShapeError(
             f"there are {states} states and {actions} actions, {states * actions} pairs; the limit is {LARGEST_PAIRS}:"
@@ -197,7 +197,7 @@ def check_pairs(states: int, actions: int) -> None:
 
 
 def by_appearance(codes: Codes, size: int) -> tuple[Int32s, Int64s]:
-    """Return a number for each code (-1 if absent), in order of appearance in `codes`, and the inverse."""
+    """Return the number of each code in order of appearance (-1 if absent), and the code of each number."""
     first = np.full(size, len(codes), dtype=np.int64)
     for begin in range((len(codes) - 1) // BLOCK * BLOCK, -1, -BLOCK):
         block = codes[begin : begin + BLOCK]
@@ -262,7 +262,7 @@ def reachable_transitions(
             for entry in successors(state, action):
                 if not isinstance(entry, tuple | list) or len(entry) != 3:
                     raise ShapeError(
-                        f"successors({state!r}, {action!r}) returned {entry!r}, not (next state, probability, cost)"
+                        f"successors({state!r}, {action!r}) returned {entry!r}; return (next state, probability, cost)"
                     )
                 after, probability, cost = entry
                 if probability == 0.0:
@@ -288,7 +288,7 @@ def reachable_transitions(
 
 
 def goal_test(goal: object) -> Callable[[Hashable], object]:
-    """Return a predicate for `goal`, which is a predicate, a list or set of states, or one state."""
+    """Return a predicate for goals; `goal` is a predicate, a list or set of states, or one state."""
     if callable(goal):
         return goal
     return frozenset(goal if isinstance(goal, list | set | frozenset | range) else [goal]).__contains__
