@@ -127,12 +127,15 @@ def documented_members() -> Iterator[tuple[str, Any]]:
 
 
 def description(member: Any) -> str:
-    """Return the docstring, with the names of the fields that have a text of their own."""
-    fields = []
+    """Return the terms of the section Parameters, or else the docstring, and the fields that have their own text."""
+    fields, text = [], inspect.getdoc(member) or ""
+    section = re.search(r"^Parameters\n-+\n(.*?)(?=^\w[^\n]*\n---|\Z)", text, re.MULTILINE | re.DOTALL)
+    if section:
+        text = " ".join(re.findall(r"^\S.*$", section[1], re.MULTILINE))
     if isinstance(member, type):
         source = inspect.getsource(member)
         fields = re.findall(r"^    (\w+): .*(?:  #: |\n    \"\"\")", source, re.MULTILINE)
-    return f"{inspect.getdoc(member)} {' '.join(fields)}"
+    return f"{text} {' '.join(fields)}"
 
 
 def test_every_argument_is_described() -> None:
