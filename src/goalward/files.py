@@ -61,7 +61,7 @@ def read_bytes(path: Path | str, *, follow: bool = True) -> bytes:
 
 
 def read_text(path: Path, what: str, *, follow: bool = True) -> str:
-    """Return the text of a UTF-8 file; `what` is the end of the error message, such as "it should be a CSV file"."""
+    """Return the text of a UTF-8 file; error messages end with `what`, such as "it should be a CSV file"."""
     try:
         return read_bytes(path, follow=follow).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError:

@@ -1,10 +1,9 @@
 """The decorator for compiled kernels, and their cache.
 
-Numba's cache checks only the timestamp of the file of a kernel. Numba does not notice changes of other files, from
-which the kernel takes functions or constants. Therefore the name of the cache folder is a hash of the sources of all
-packages with kernels and of the versions of Python, NumPy, Numba and llvmlite. The folder is in the user's cache
-directory, or in `GOALWARD_CACHE_DIR` if this variable is set. If the folder is not writable, every process compiles its
-own kernels.
+Numba's cache checks only the timestamp of the file of a kernel. Numba does not notice changes in other files whose
+functions or constants the kernel uses. Therefore the name of the cache folder is a hash of the sources of all packages
+with kernels and of the versions of Python, NumPy, Numba and llvmlite. The folder is in the user's cache directory, or
+in `GOALWARD_CACHE_DIR` if this variable is set. If the folder is not writable, every process compiles its own kernels.
 
 Rules for kernels: Take arrays and scalars, write results to arrays, and return a status. Use loops, not slices, because
 a slice assignment costs seconds of compile time. Always pass the same dtypes, layouts and read-only flags, so that a
@@ -189,7 +188,7 @@ def interrupted(step: int) -> bool:
 
 
 def completed(function: Callable[..., int], *arguments: Any) -> int:
-    """Call the kernel `function` again until its result is not INTERRUPTED; return the result."""
+    """Call the kernel `function` until the result is not INTERRUPTED; return this result."""
     result = INTERRUPTED
     while result == INTERRUPTED:
         result = function(*arguments)

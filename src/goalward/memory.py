@@ -32,7 +32,7 @@ class Memory:
         return ()
 
     def to_state(self) -> dict[str, Any]:
-        """Return a dict from name to learnt attribute, with plain data and arrays only."""
+        """Return the learnt attributes as a dict of plain data and arrays."""
         state: dict[str, Any] = {}
         for name in self.learnt:
             value = getattr(self, name)
@@ -76,7 +76,7 @@ def checked_array(name: str, value: Any, start: NDArray[Any]) -> NDArray[Any]:
 
 
 def checked_number(name: str, value: Any, start: Any) -> Any:
-    """Return the number or string `value` from a file; raise ValueError if its type or size does not fit `start`."""
+    """Return the number or string `value` from a file; raise ValueError if `value` does not fit `start`."""
     if start is not None and type(value) is not type(start):
         raise ValueError(f"{name} must be of type {type(start).__name__}")
     if type(start) in (int, float) and not start <= value <= max(start, LARGEST_NUMBER):

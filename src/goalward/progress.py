@@ -48,7 +48,7 @@ class Phase:
     began: float = field(default_factory=time.monotonic)
     parts: Callable[[], list[str]] | None = None
     seconds_left: float | None = None
-    """An estimate of the remaining time; None to estimate it from the speed so far."""
+    """An estimate of the remaining time; if None, the speed so far gives an estimate."""
 
     def advance(self, done: int, second: int = 0) -> None:
         """Set the counts `done` and `second`."""
@@ -152,7 +152,7 @@ def terminal_bars(stream: TextIO) -> Live:
 
 
 class NotebookBars:
-    """Text bars in the output of a notebook cell; a replacement for Rich's `Live`, which needs widgets."""
+    """Text bars in the output of a notebook cell, used in place of Rich's `Live`, which needs widgets."""
 
     def start(self) -> None:
         ipython: Any = import_module("IPython.display")

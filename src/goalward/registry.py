@@ -53,7 +53,7 @@ class Registry(Generic[Entry]):
         self.codes: dict[str, str | None] = {}
 
     def register(self, name: str) -> Callable[[Thing], Thing]:
-        """Return a decorator that registers a class or function as `name` and makes a function check its arguments."""
+        """Return a decorator that registers a class or function as `name`; functions then check their arguments."""
         if not NAME.fullmatch(name):
             raise ValueError(
                 f"{name!r} cannot name a {self.kind}; use lower-case letters, digits and hyphens, such as 'sand-pit'"
@@ -87,7 +87,8 @@ class Registry(Generic[Entry]):
     def code(self, name: object) -> str | None:
         """Return a digest of the code of the entry `name` (see `code_digest`), or None for goalward's own entries.
 
-        A reference to a user's file already contains a digest of the file. Here, the digest covers only its imports.
+        A reference to a user's file already contains a digest of the file. For references, this digest covers only the
+        imports.
         """
         if not is_reference(name):
             return self.codes[self.full_name(name)]

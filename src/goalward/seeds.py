@@ -1,4 +1,4 @@
-"""Random seeds: one integer decides every random draw of a run.
+"""Random seeds: one integer determines all random draws of a run.
 
 The seed of a run is computed from the seed of the experiment and the key that identifies the run. Adding a run to an
 experiment therefore changes no other run. The seed of a run determines three streams of random numbers::

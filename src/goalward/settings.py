@@ -1,4 +1,4 @@
-"""The settings of agents, priors and worlds: how annotations declare them, and how values are checked.
+"""The declaration of the settings of agents, priors and worlds, and the checks of their values.
 
 The settings of an agent are the fields of its class. The settings of a prior are the parameters of its constructor. The
 settings of a world are the parameters of its function. Annotations declare the allowed values::
@@ -49,14 +49,14 @@ TYPES = {bool: "True or False", str: "a text", NoneType: "None", None: "None"}
 
 @dataclass(frozen=True)
 class Setting:
-    """The annotation and the default of one setting; `default` is `MISSING` if there is none."""
+    """The annotation and the default of one setting; `MISSING` means that there is no default."""
 
     annotation: Any
     default: Any
 
     @property
     def registry(self) -> Any:
-        """The registry of the allowed objects, such as the registry of priors; None if values are plain data."""
+        """The registry whose entries are allowed, such as the registry of priors; None for plain data."""
         kinds = (self.annotation, *get_args(self.annotation), self.default)
         return next((kind.registry for kind in kinds if hasattr(kind, "registry")), None)
 
@@ -142,7 +142,7 @@ def between(low: float, high: float) -> Any:
 
 @functools.cache
 def settings_of(thing: Any) -> dict[str, Setting]:
-    """Return the settings of a class or function; parameters of functions without defaults are left out."""
+    """Return the settings of a class or function; for a function, parameters without defaults are left out."""
     fields = getattr(thing, "__dataclass_fields__", {})
     modules = [sys.modules.get(owner.__module__) for owner in getattr(thing, "__mro__", (thing,))]
     settings: dict[str, Setting] = {}

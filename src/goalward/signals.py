@@ -44,7 +44,7 @@ def receive(number: int, frame: object) -> None:
 
 
 def set_handlers(handler: Any, instead_of: tuple[Any, ...] = ()) -> dict[int, Any]:
-    """Set `handler` for both signals, or only where it replaces a handler in `instead_of`; return the old handlers.
+    """Set `handler` for both signals (only in place of handlers in `instead_of`, if any); return the old handlers.
 
     A signal that is already ignored, as in background jobs of a shell, stays ignored. Python sets handlers only in the
     main thread; in other threads this function does nothing.

@@ -15,8 +15,8 @@ Paired comparison
     therefore uses the differences of paired runs: their mean with t-interval, and a permutation test. Both are valid
     for any correlation of the runs, but a larger correlation gives a narrower interval. If the agents were alike, each
     sign of a difference would be equally likely. The p-value is the share of sign patterns whose |mean| is at least as
-    large as observed. For n <= 16, all 2^n patterns are counted, otherwise 100,000 random patterns and the observed
-    pattern. (`scipy.stats.permutation_test` gives the same result but takes thirty times as long.)
+    large as observed. For n <= 16, it counts all 2^n patterns. For larger n, it counts 100,000 random patterns and the
+    observed pattern. (`scipy.stats.permutation_test` gives the same result but takes thirty times as long.)
 
 Growth exponent
     The exponent is the least-squares slope of log(mean regret after k episodes) on log k, at points spread evenly in
@@ -124,7 +124,7 @@ def checked_interval(kind: str) -> str:
 
 
 def is_skewed(samples: Floats) -> bool:
-    """Return whether the mean of `samples` needs a warning, because they are fewer than 50 and skewed (above 1).
+    """Return whether there are fewer than 50 `samples` with a skewness above 1, so that the mean needs a warning.
 
     This is a rule of thumb. With ten lognormal runs (skewness 6), 95 % t-intervals contain the mean in 84 % of cases.
     """
@@ -203,7 +203,7 @@ def spread_points(indices: NDArray[np.intp], position: Floats) -> NDArray[np.int
 
 
 def slope(x: Floats, y: Floats) -> Floats:
-    """Return the least-squares slope of log(`y`) on `x` for each row of `y`; NaN if an entry is not positive."""
+    """Return the least-squares slope of log(`y`) on `x` for each row of `y`. It is NaN if an entry is not positive."""
     centred = x - x.mean()
     with np.errstate(divide="ignore", invalid="ignore"):
         fitted = np.log(y) @ centred / (centred @ centred)
@@ -213,7 +213,7 @@ def slope(x: Floats, y: Floats) -> Floats:
 
 
 def share(count: int, runs: int, level: float = 0.95) -> Interval:
-    """Return the share ``count / runs`` with its Clopper-Pearson interval.
+    """Return the share ``count / runs`` with its Clopper-Pearson interval at confidence `level`.
 
     >>> round(share(0, 20).high, 4), round(share(20, 20).low, 4)
     (0.1684, 0.8316)

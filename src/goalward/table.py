@@ -91,7 +91,7 @@ class Table:
     rows: Sequence[Mapping[str, Any]]
     """Mappings from names to values. The first row has all names."""
     columns: Columns | None = None
-    """The columns for people, in order; a string is the name of a column with defaults. None shows all values."""
+    """The columns for people, in order. A string is the name of a column with defaults. None shows all values."""
     name: str = "rows"
     """The key of the rows in JSON."""
     title: str = ""
@@ -101,7 +101,7 @@ class Table:
     vertical: bool = False
     """Show each row as a vertical list of facts, without empty values. Each row must have its own group."""
     types: Mapping[str, str] | None = None
-    """The Arrow types of the values, by name; by default they are inferred."""
+    """The Arrow types of the values, by name. If None, Arrow infers the types."""
     most: int | None = None
     """The maximum number of rows for people; None shows all rows."""
 
@@ -163,7 +163,7 @@ class Table:
 
     @property
     def right(self) -> list[bool]:
-        """Whether each column is right-aligned, as columns of numbers are."""
+        """For each column, whether it is right-aligned because it has only numbers."""
         if self.vertical:
             return [False, False]
         return [all(is_number(row.get(column.name)) for row in self.rows) for column in self.shown_columns]
@@ -384,8 +384,8 @@ def latex_math(text: str) -> str:
 def render(tables: Sequence[Table], format: str = "text") -> str:
     """Return `tables` as one text in the given `format`.
 
-    The JSON text is one object with all notes and, under the name of each table, its rows (or an object if the table
-    shows facts). The CSV text has only the first table that is not a list of facts.
+    The JSON text is one object. It has the rows of each table under the table's name, and all notes. A table of facts
+    becomes an object instead of rows. The CSV text has only the first table that is not a list of facts.
     """
     if format == "json":
         document = {table.name: table.data()[0] if table.is_facts else table.data() for table in tables}

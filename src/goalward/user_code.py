@@ -64,7 +64,7 @@ def read_user_file(reference: str, folder: Path | None = None) -> tuple[UserFile
     name, colon, member = reference.rpartition(":")
     if not colon or not name.endswith(".py") or not member.isidentifier():
         raise SettingError(
-            f"{reference!r} does not name a class or function in a file; write it like my_agent.py:MyAgent"
+            f"{reference!r} does not name a class or function in a file; write a reference such as my_agent.py:MyAgent"
         )
     if name[:-3] in _files:
         return _files[name[:-3]], member
@@ -81,7 +81,7 @@ def described(name: str) -> str:
 
 
 def attached_path(folder: Path, name: str) -> Path:
-    """Return the path of a study's file `name`, in `folder` or (for a stored study) in the attachments."""
+    """Return the path of the file `name` in `folder`, or in the attachments if the study is stored."""
     path = folder / name
     return path if path.exists() or not ATTACHED.fullmatch(name) else folder / "../../attachments" / name
 
@@ -147,7 +147,7 @@ def execute(file: UserFile) -> None:
 def imported_code(text: str, package: str = "") -> str:
     """Return a digest of the user's files that a program `text` imports directly or indirectly.
 
-    Installed packages are left out. A module is hashed only once per process, because later edits have no effect on it.
+    Installed packages are left out. A module is hashed only once per process, because later edits have no effect.
     """
     digests: dict[str, str] = {}
 

@@ -131,7 +131,7 @@ class TestKeeping:
     def test_a_folder_is_no_file(self, run: Call, tmp_path: Path) -> None:
         code, out, err = run("grid-world", "--episodes", 10**9, "--max-steps", 10, "--save", tmp_path)
         assert (code, out) == (2, "")
-        assert "is a folder; name a file, such as" in " ".join(err.split())
+        assert "is a folder; choose a file, such as" in " ".join(err.split())
         assert not list(tmp_path.iterdir())
 
     def test_a_file_that_cannot_be_written(self, run: Call, tmp_path: Path) -> None:
@@ -286,7 +286,7 @@ def test_an_agent_of_ones_own(run: Call, tmp_path: Path, monkeypatch: pytest.Mon
     assert other != out
     for arguments, message in (
         (("--agent", "my_agent.py:Yours"), "there are: Agent, Mine, Plan"),
-        (("--agent", "my_agent.py"), "write it like my_agent.py:MyAgent"),
+        (("--agent", "my_agent.py"), "write a reference such as my_agent.py:MyAgent"),
         (("--agent", "no_agent.py:Mine"), "no_agent.py: No such file"),
         (("--agent", "my_agent.py:Mine", "--agent-set", "actoin=3"), "did you mean 'action'?"),
         (("--agent", "my_agent.py:Mine", "--save", "kept.npz"), "--save works only for goalward's own agents"),

@@ -230,7 +230,7 @@ def test_costs_that_are_no_numbers(bad: Any) -> None:
         (np.array([0, 1, 2**64 - 1], dtype=np.uint64), [1, 1], [1.0, 1.0], ShapeError, "indptr must rise from 0 to 2"),
         ([0, 1, 2], [1, 1], [1.0, None], ShapeError, "probabilities has dtype object"),
         ([0, 1, 2], [1, 1], [1.0], ShapeError, r"successors has shape \(2,\) and probabilities \(1,\)"),
-        ([0, 1, 2], [[1], [1]], [[1.0], [1.0]], ShapeError, "both must be one-dimensional"),
+        ([0, 1, 2], [[1], [1]], [[1.0], [1.0]], ShapeError, "pass one-dimensional arrays"),
         ([1, 1, 2], [1, 1], [1.0, 1.0], ShapeError, "indptr must rise from 0 to 2, the number of successors"),
         ([0, 1, 3], [1, 1], [1.0, 1.0], ShapeError, "indptr must rise from 0 to 2"),
         ([0, 3, 2], [1, 1], [1.0, 1.0], ShapeError, "indptr must rise from 0 to 2"),
@@ -267,5 +267,5 @@ def test_names_that_do_not_fit(kind: str, names: Any, message: str) -> None:
 
 
 def test_a_layout_that_does_not_fit() -> None:
-    with pytest.raises(ShapeError, match="the layout has cells for 3 states; the model has 2 states"):
+    with pytest.raises(ShapeError, match="the layout has 3 cells for 2 states"):
         SSP.from_dense(GOOD, COSTS, layout=GridLayout(2, 2, [0, 1, 2], [3]))

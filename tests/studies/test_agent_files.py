@@ -28,7 +28,7 @@ def test_classes_of_one_file_keep_their_own_names(folder):
         ("agents.py:NoAgent", "NoAgent in .*agents.py is not an agent; derive it from goalward.agents.Agent"),
         ("agents.py:os", "os in .*agents.py is not a class or a function"),
         ("missing.py:Plain", "missing.py: No such file or directory"),
-        ("agents.py", "agents.py' does not name a class or function in a file; write it like my_agent.py:MyAgent"),
+        ("agents.py", "agents.py' does not name a class or function .*; write a reference such as my_agent.py:MyAgent"),
         ("agents.py:", "does not name a class or function in a file"),
         ("broken.py:Plain", "broken.py: cannot be loaded .SyntaxError"),
         ("wrong.py:Plain", "wrong.py: cannot be loaded .ZeroDivisionError: division by zero"),

@@ -56,9 +56,9 @@ class Task(StatesAndActions):
     give_up: int | None = None
     """The action that is known to lead to the start from every other state, or None."""
     cost_range: tuple[float, float] | None = None
-    """The least and the largest cost that can be paid where costs are unknown; None if the agent does not know them."""
+    """The range of the unknown costs (least, largest); None if the agent does not know the range."""
     encoding: Encoding | None = None
-    """Maps observations of an environment to states, and actions to its actions; None without an environment."""
+    """Converts observations and actions of an environment to numbers; None without an environment."""
 
     def __post_init__(self) -> None:
         # Models of the task share its costs, so they must not change. The caller's array stays as it is.
@@ -176,9 +176,9 @@ class Policy(ABC, Generic[X]):
 class Plan(NamedTuple):
     """A policy for a table, and the conditions that end the plan.
 
-    Visits, goals and steps count from the start of the plan. Without conditions, the plan lasts until the run ends, so
-    only online policies can use what they observe. A plan makes at least one step, unless no action is available. The
-    policy was computed from `model` and `values`, which are stored for inspection after the run.
+    Visits, goals and steps are counted from the start of the plan. Without conditions, the plan lasts until the run
+    ends, so only online policies can use what they observe. A plan makes at least one step, unless no action is
+    available. The policy was computed from `model` and `values`, which are stored for inspection after the run.
     """
 
     policy: NDArray[Any] | Policy[int]  #: actions [S], probabilities [S, A], or a `TabularPolicy`
@@ -232,14 +232,14 @@ class World(ABC, Generic[TaskT, PlanT]):
     """A world in which agents learn: a model, an environment or a task with continuous states."""
 
     model: SSP | None = None
-    """The true model, against which regret is measured; None if it is not known."""
+    """The true model, against which regret is measured; None if the true model is not known."""
     graph: SSP | None = None
     """A model with the true set of possible transitions, to detect runs that may never end; None if unknown."""
     continuous: bool = False  # whether its states are points of a box
 
     @abstractmethod
     def task(self, episodes: int, resumed: TaskT | None = None) -> TaskT:
-        """Return the task for `episodes` episodes; keep the numbering of observations in an earlier task `resumed`."""
+        """Return the task for `episodes` episodes; reuse the numbering of observations in an earlier task `resumed`."""
 
     @abstractmethod
     def stage(self, seed: int, *, limited: bool = False) -> Stage[PlanT]:

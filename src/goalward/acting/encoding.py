@@ -46,7 +46,7 @@ class Encoding:
     needs_key
         Whether the keys were made by a function. Files cannot store this function, so pass it as `key` again.
     give_up
-        Whether an additional last action gives up.
+        Whether there is an additional last action that gives up.
     action_names
         The names of the actions, except giving up.
 
@@ -149,7 +149,7 @@ class Encoding:
             except (ValueError, SyntaxError):
                 raise StateError(
                     f"the environment returned {brief(key)}; keys of states must be numbers, strings, bytes, None or"
-                    " tuples of these: pass a function that makes such a key, such as key=lambda observation:"
+                    " tuples of these: pass a function that returns an allowed key, such as key=lambda observation:"
                     " str(observation)"
                 ) from None
             self.numbers[key] = number
@@ -257,7 +257,7 @@ def integer_reader(n: int, start: int) -> Reader:
 
 
 def value_of(space: Space, number: int) -> Any:
-    """Return the value with the number `number` in a finite `space`."""
+    """Return the value whose number in a finite `space` is `number`."""
     if space["kind"] == "discrete":
         return number + space["start"]
     if space["kind"] == "array":
@@ -292,7 +292,7 @@ def description(space: Space) -> str:
 
 
 def brief(value: Any) -> str:
-    """Return a value as one short line."""
+    """Return a value as a short text in one line."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 80 else f"{text[:77]}..."
 

@@ -101,7 +101,7 @@ def draw_action(chances: Floats, state: int, chance: float) -> int:
 
 
 class Uniforms:
-    """Uniform numbers of one stream, drawn in blocks because passing a generator to a kernel takes 7.5 us."""
+    """Uniform numbers of one stream, drawn in blocks. Passing a generator to a kernel would take 7.5 us a call."""
 
     def __init__(self, stream: int):
         self.rng = generator(stream)
@@ -135,7 +135,7 @@ class Uniforms:
 
 
 class Walk(NamedTuple):
-    """The arrays of one rollout call: random numbers, the columns of steps to be filled, and the `cursor`.
+    """The arrays of one rollout call: random numbers, the columns for the new steps, and the `cursor`.
 
     `luck` has the uniform numbers for successors, and `choices` has the uniform numbers for random actions. If costs
     are random, `noise` has the uniform numbers for costs, and `noise_form` is the argument `form` of `draw_cost`.
@@ -208,7 +208,7 @@ def draw_cost(cost: float, action: int, chance: float, form: Floats) -> float:
 
 @kernel
 def end_epoch(walk: Walk, flags: int) -> None:
-    """Record that the last step ended an epoch of an online policy because of `flags` or the end of the plan."""
+    """Record that the last step ended an epoch of an online policy; `flags` are the policy's reasons."""
     cursor = walk.cursor
     walk.epoch_ends[cursor[EPOCHS]] = cursor[DONE]
     walk.epoch_flags[cursor[EPOCHS]] = flags + cursor[ENDED]
@@ -342,7 +342,7 @@ def follow(
 
 
 class ModelStage(Stage[Plan]):
-    """A stage that follows plans in a known model; its episodes are never truncated."""
+    """A stage that follows plans in a known model and never truncates episodes."""
 
     def __init__(self, ssp: SSP, seed: int, noise_form: Floats | None = None):
         environment, _, acting = streams(seed)
@@ -482,7 +482,7 @@ class ModelWorld(World[Task, Plan]):
         low, high = (0.0, largest) if cost_range is None else checked_range(cost_range)
         if least < low or largest > high:
             raise CostError(
-                f"cost_range is {cost_range!r}, but costs lie in {least:g}..{largest:g}; pass a range with these costs"
+                f"cost_range is {cost_range!r}, but costs lie in {least:g}..{largest:g}; pass a wider cost_range"
             )
         self.known = replace(self.known, costs=np.where(learnt, np.nan, ssp.costs), cost_range=cost_range)
         if noise is not None:

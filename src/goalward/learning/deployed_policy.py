@@ -5,8 +5,8 @@ environment and returns an action of the environment, or None. None means to giv
 policy is plain data (`goalward.archive`) and can be loaded without the environment and without Gymnasium.
 
 Unknown observations
-    If the agent never acted on an observation, the policy gives up. If it may not give up, the policy plays a random
-    available action, because a fixed action could repeat forever. See `FrozenPolicy.knows`.
+    If the agent never acted on an observation, the policy gives up. If giving up is not allowed, the policy plays a
+    random available action, because a fixed action could repeat forever. See `FrozenPolicy.knows`.
 
 Evaluation
     An *episode* runs until the goal is reached. Its cost includes restarts after giving up or a truncation, so the mean
@@ -61,7 +61,7 @@ class Trial:
     costs, steps
         The cost and the number of steps of each episode, including restarts.
     reached
-        Whether each episode reached the goal. The cost of a failed episode includes all its steps.
+        Whether each episode reached the goal. A failed episode has the cost of all its steps.
     attempts
         The number of attempts in each episode; only the last attempt can have reached the goal.
     max_steps
@@ -115,7 +115,7 @@ class Trial:
 
     @property
     def successes(self) -> int:
-        """The number of attempts that reached the goal: at most one in each episode."""
+        """The number of attempts that reached the goal, which is at most one in each episode."""
         return int(np.count_nonzero(self.reached))
 
     def __str__(self) -> str:
@@ -201,7 +201,7 @@ class FrozenPolicy(ABC):
         return Trial(costs, steps, reached, attempts, max_steps)
 
     def episode(self, world: World[Any, Any], plan: Any, seed: int, max_steps: int) -> tuple[float, int, bool, int]:
-        """Return the cost of one episode, its steps, whether the goal was reached, and the number of attempts."""
+        """Return the cost and the steps of one episode, whether the goal was reached, and the number of attempts."""
         stage = world.stage(seed, limited=True)
         cost, steps, attempts, reached, ended, starts = 0.0, 0, 0, False, 0, True
         while not ended and steps < max_steps:

@@ -5,7 +5,7 @@ forever. A loop of zero costs may hold an agent forever, because staying costs n
 if a dead end or a zero-cost loop can be reached from the start, except in three cases:
 
 * The agent may give up (``give_up_cost``, see `goalward.ssp.model`), so there are no dead ends.
-* The run has a limit (``max_steps``). It is marked as truncated, and a state without actions ends the run at once.
+* The run has a limit (``max_steps``). The run is then marked as truncated and also ends in states without actions.
 * There are no dead ends, and the agent leaves zero-cost loops almost surely (`Learner.leaves_free_loops`).
 """
 

@@ -10,7 +10,7 @@ these agents are snapshots, taken after 1, 2, 3, ... steps, and later whenever t
 A frame also lists its first steps (at most `MOST_STEPS_OF_FRAME`), so that a page can animate the agent.
 
 Thinning
-    A replay keeps at most `MOST_FRAMES` frames, and fewer with many states or transitions. When this limit is exceeded,
+    A replay keeps at most `MOST_FRAMES` frames, or fewer if there are many states or transitions. Beyond this limit,
     every second frame is dropped, except the first quarter and the epoch of the first goal. The transitions of a
     dropped frame are added to the previous frame, so the counts of every frame are exact.
 """
@@ -52,12 +52,12 @@ class Frame:
     epoch, start_step, start_episode
         The number of the epoch, counted from 0, and the numbers of steps and of finished episodes before this epoch.
     played
-        ``[S, A]``: whether the plan may play action a in state s.
+        ``[S, A]``: whether the plan can play each action in each state.
     shares
         ``[S, A]``: the probabilities of the actions; None if all played actions of a state are equally likely.
     values, model
-        The expected cost from each state, and the model from which the plan was computed. An attribute is None if the
-        agent does not have it. `model` is also None if costs are unknown.
+        The expected cost from each state, and the model from which the plan was computed. Both are None if the agent
+        has neither. `model` is also None if costs are unknown.
     steps, goals, ended
         The number of steps of the epoch, the number of arrivals at the goal, and the `Ended` flags of the epoch.
     pair
@@ -181,7 +181,7 @@ class Recorder:
         return max(1, int(self.total_steps * GROWTH))
 
     def enter(self, chunk: Chunk, state: int) -> None:
-        """Copy the steps of `chunk` to the open frame; `state` is the state after these steps."""
+        """Record the steps of `chunk` in the open frame; `state` is the state after these steps."""
         steps = chunk.steps
         if not len(steps.states):
             return
@@ -221,7 +221,7 @@ class Recorder:
         self.finish(ended, pair)
 
     def finish(self, ended: int, pair: int) -> None:
-        """Close the open frame; `ended` and `pair` are its attributes."""
+        """Set the attributes `ended` and `pair` of the open frame and close the frame."""
         frame = self.open
         assert frame is not None
         frame.ended, frame.pair = ended, pair
@@ -241,7 +241,7 @@ class Recorder:
                 self.keep(other)
 
     def keep(self, frame: Frame) -> None:
-        """Keep `frame`, unless the thinning rule requires to merge it into the previous frame."""
+        """Keep `frame`, or add its transitions to the previous frame if the thinning rule drops `frame`."""
         if frame.epoch == self.first_goal or frame.epoch < self.limit // 4 or frame.epoch % self.stride == 0:
             self.frames.append(frame)
         else:

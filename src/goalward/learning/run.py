@@ -90,7 +90,7 @@ class Run:
     trajectory
         All steps as `Steps`; None without ``keep_steps=True``.
     world
-        The true model; None if it is not known, or if the run was resumed.
+        The true model; None if the true model is not known or the run was resumed.
     replay
         The data for `goalward.watch`; None without ``keep_replay=True``.
     """
@@ -118,7 +118,7 @@ class Run:
 
     @cached_property
     def gap_regret(self) -> Floats:
-        """The sum of the optimality gaps up to each episode; the mean equals that of `regret`, with less variance."""
+        """The sum of the optimality gaps up to each episode; it has the same mean as `regret` but less variance."""
         self._require_model()
         return np.cumsum(self.gaps)
 
@@ -159,7 +159,7 @@ class Run:
 
     @property
     def truncation(self) -> str:
-        """The reasons why some episodes did not end at the goal, with advice; empty if all ended at the goal."""
+        """A text on why some episodes did not end at the goal, with advice. It is empty if all reached the goal."""
         reasons = [text for flag, text in TRUNCATIONS.items() if flag & self.ended]
         # If the run itself was ended, the environment did not cut off the last episode.
         closed = self.reached[:-1] if reasons else self.reached

@@ -1,4 +1,4 @@
-"""`warm_up` compiles kernels before they are needed: it makes short runs in toy worlds.
+"""`warm_up` makes short runs in toy worlds to compile kernels before they are needed.
 
 A kernel is compiled or loaded from the cache when it is first called, so a short run of an agent compiles the kernels
 for longer runs. Kernels that are used only for hard models or large files are not compiled by `warm_up`.
@@ -26,7 +26,7 @@ COARSE = {"nodes": 11, "features": 4, "cells": 2}  # settings of agents for cont
 
 
 def warm_up(agents: Iterable[str] | None = None) -> None:
-    """Compile the kernels that `agents`, a list of registered names, use with their default settings.
+    """Compile the kernels that the registered `agents` use with their default settings.
 
     If `agents` is None, compile the kernels of all agents, of the planner and of the built-in worlds. Kernels that are
     already in the cache are only loaded, which takes a fraction of a second.

@@ -97,7 +97,7 @@ def checked_costs(costs: ArrayLike, available: Bools, row_name: Callable[[int], 
     """Return checked ``costs[S, A]``, with infinity where an action is not available."""
     costs = number_array("costs", costs)
     if costs.shape != available.shape:
-        raise ShapeError(f"costs has shape {costs.shape}; pass shape {available.shape}, states by actions")
+        raise ShapeError(f"costs has shape {costs.shape}; pass shape {available.shape} (states, actions)")
     check_costs(costs.ravel(), row_name or pair_name(available.shape[1]), available.ravel())
     # Adding zero turns -0.0 into 0.0, so that equal models have equal bits and equal hashes.
     return np.ascontiguousarray(np.where(available, costs, np.inf) + 0.0)
@@ -116,7 +116,7 @@ def canonical_rows(
     cost_table = number_array("costs", costs)
     if cost_table.ndim != 2 or 0 in cost_table.shape:
         raise ShapeError(
-            f"costs has shape {cost_table.shape}; it must be (S, A) with at least one state and one action"
+            f"costs has shape {cost_table.shape}; pass shape (S, A) with at least one state and one action"
         )
     S, A = cost_table.shape
     name = row_name or pair_name(A)
@@ -165,7 +165,7 @@ def check_pointers(indptr: NDArray[Any], successors: NDArray[Any], probabilities
     if successors.ndim != 1 or successors.shape != probabilities.shape:
         raise ShapeError(
             f"successors has shape {successors.shape} and probabilities {probabilities.shape};"
-            " both must be one-dimensional and equally long"
+            " pass one-dimensional arrays of equal length"
         )
     if indptr[0] != 0 or indptr[-1] != len(successors) or (indptr[1:] < indptr[:-1]).any():
         raise ShapeError(f"indptr must rise from 0 to {len(successors)}, the number of successors; correct indptr")

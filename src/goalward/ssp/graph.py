@@ -145,7 +145,7 @@ def find_end_components(
     component: Int32s,
     loop: Int32s,
 ) -> int:
-    """Write the end component of each state to `loop`, drop `rows` outside components, return their number.
+    """Write the end component of each state to `loop`, drop other `rows`, return the number of components.
 
     `component` has the strong components of a graph that contains the rows. The result is INTERRUPTED after Ctrl-C.
     Calling the function again with the remaining rows gives the same result.

@@ -35,7 +35,7 @@ class GridLayout:
     goals
         The cells that are goals.
     ground
-        The characters of the map from which the grid was read, row by row; None without a map.
+        The characters of the map from which the grid was read, row by row; None if there is no map.
     wind
         The number of cells by which the wind of each column pushes upwards; None if there is no wind.
     floors

@@ -136,7 +136,7 @@ class SSP(StatesAndActions, ShownAsFacts):
         S, A = rows.costs.shape
         start = checks.checked_state(initial_state, S)
         if layout is not None and len(layout.cells) != S:
-            raise ShapeError(f"the layout has cells for {len(layout.cells)} states; the model has {S} states")
+            raise ShapeError(f"the layout has {len(layout.cells)} cells for {S} states; pass a cell for each state")
         names = (
             checks.checked_names("state_names", state_names, S),
             checks.checked_names("action_names", action_names, A),
@@ -245,7 +245,7 @@ class SSP(StatesAndActions, ShownAsFacts):
         `start` is the name or number of the initial state (by default, the initial state in the file). The other
         options are only for files of other tools. `goal` is the name or label of the goal, or a list of names (default
         ``goal``). `normalize` rescales rows that do not sum to one. For files of model checkers, `cost` is the name of
-        the reward structure to use as cost, or a number: the cost of every step. For tables, `prior` is added to every
+        the reward structure to use as cost, or a number (the cost of every step). For tables, `prior` is added to every
         count. Repeated transitions in tables are added up.
         """
         from goalward import interchange
@@ -353,7 +353,7 @@ class SSP(StatesAndActions, ShownAsFacts):
         return self.state_names[state] if self.state_names else str(state)
 
     def action_name(self, action: int) -> str:
-        """Return the name of `action`, or its number if it has no name; -1 (no action, at dead ends) is "none"."""
+        """Return the name of `action`, or its number if it has no name; the name of -1 (no action) is "none"."""
         if action == -1:
             return "none"
         if not 0 <= action < self.actions:

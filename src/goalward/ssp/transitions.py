@@ -93,7 +93,7 @@ def encode(transitions: Iterable[Transition]) -> Columns:
 
 
 def goal_mask(columns: Columns, goals: Iterable[Hashable]) -> Bools:
-    """Return a mask of the state names in `goals`; raise StateError for a goal to which no transition leads."""
+    """Return a mask of the names in `goals`; raise StateError for a goal to which no transition leads."""
     if isinstance(goals, str) or not isinstance(goals, Iterable):
         raise StateError(f"goals is {goals!r}; pass a list of states, even for one goal")
     numbers = {name: number for number, name in enumerate(columns.state_names)}
