@@ -1,6 +1,6 @@
 """The exceptions that goalward raises.
 
-A message names the wrong value, what is allowed, and what to do next.
+A message names the wrong value, the allowed values and the next step.
 """
 
 from __future__ import annotations

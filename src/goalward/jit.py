@@ -224,7 +224,7 @@ def compile_interrupted(_: Any, builder: Any, __: Any, arguments: Any) -> Any:
 
 
 def lightly(compiled: Function, steps: int) -> Function:
-    """Return the uncompiled form of a kernel for the first LITTLE `steps` in a process, and then the compiled form.
+    """Return the uncompiled form of a kernel until it has made LITTLE `steps` in a process, then the compiled form.
 
     Compiling takes as long as 100,000 steps in Python. If all kernels were compiled, the first process that solves a
     small model would take 5.2 s of CPU time instead of 3.4 s. Use `lightly` only for kernels that compute with

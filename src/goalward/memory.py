@@ -64,7 +64,7 @@ class Memory:
 
 
 def checked_array(name: str, value: Any, start: NDArray[Any]) -> NDArray[Any]:
-    """Return a copy of an array from a file; raise ValueError if shape, dtype or numbers do not fit `start`."""
+    """Return a copy of the array `value` from a file after comparing it with the initial value `start`."""
     array = np.array(value)
     if (array.shape, array.dtype) != (start.shape, start.dtype):
         raise ValueError(f"{name} must have shape {start.shape} and dtype {start.dtype}")
@@ -76,7 +76,7 @@ def checked_array(name: str, value: Any, start: NDArray[Any]) -> NDArray[Any]:
 
 
 def checked_number(name: str, value: Any, start: Any) -> Any:
-    """Return the number or string `value` from a file; raise ValueError if `value` does not fit `start`."""
+    """Return the number or string `value` from a file after comparing it with the initial value `start`."""
     if start is not None and type(value) is not type(start):
         raise ValueError(f"{name} must be of type {type(start).__name__}")
     if type(start) in (int, float) and not start <= value <= max(start, LARGEST_NUMBER):

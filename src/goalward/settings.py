@@ -226,7 +226,7 @@ def missing(owner: str, thing: Any, name: str) -> SettingError:
     from_world = name in getattr(thing, "needs", ())
     hint = (
         f", a fact about the true model: pass it, or use {thing.__name__}.from_world(model, episodes=...); where no"
-        " model is known, as in an environment, use psrl or q-learning, which need no such facts"
+        " model is known, as in an environment, use psrl or q-learning, which do not need this setting"
     )
     return SettingError(f"{owner} needs {name}{hint if from_world else '; add it to its settings'}")
 

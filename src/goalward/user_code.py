@@ -205,7 +205,7 @@ def place_of(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def blaming(what: str, file: str = "") -> Iterator[None]:
-    """Convert exceptions to SettingError if they come from a user's file or from wrong arguments."""
+    """Convert exceptions from a user's file, and exceptions for wrong arguments, to SettingError."""
     try:
         yield
     except GoalwardError:

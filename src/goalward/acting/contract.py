@@ -2,13 +2,13 @@
 
 A run alternates between planning and acting::
 
-    task = world.task(episodes)                      what the agent may know: a Task
+    task = world.task(episodes)                      the facts for the agent: a Task
     agent.begin(task, rng)
-    stage = world.stage(seed)                        where the agent acts: a Stage
+    stage = world.stage(seed)                        the simulated world: a Stage
     while the run goes on:
         plan = agent.plan(stage.state)               a policy and the conditions that end it: a Plan
         while the plan goes on:
-            chunk = stage.follow(plan, ...)          what happened: Steps, and why the plan ended
+            chunk = stage.follow(plan, ...)          the Steps and the end of the plan: a Chunk
             agent.observe(chunk.steps)
 
 An epoch is the time during which one plan is followed; `goalward.acting.stop_conditions` lists the reasons why a plan
@@ -48,7 +48,7 @@ class Task(StatesAndActions):
     """The facts that an agent may know about a finite world: everything except the transitions and hidden costs."""
 
     costs: Floats
-    """``costs[s, a]``: NaN where the cost is unknown and may be random, infinity where the action is not available."""
+    """``costs[s, a]``. Unknown costs, which may be random, are NaN; unavailable actions cost infinity."""
     initial_state: int
     """The state in which every episode starts."""
     episodes: int
@@ -177,7 +177,7 @@ class Plan(NamedTuple):
     """A policy for a table, and the conditions that end the plan.
 
     Visits, goals and steps are counted from the start of the plan. Without conditions, the plan lasts until the run
-    ends, so only online policies can use what they observe. A plan makes at least one step, unless no action is
+    ends, so only online policies can learn during the plan. A plan makes at least one step, unless no action is
     available. The policy was computed from `model` and `values`, which are stored for inspection after the run.
     """
 
@@ -220,7 +220,7 @@ class Stage(ABC, Generic[PlanT]):
         """Return the steps that `follow` made before the environment or an online policy raised an exception."""
 
     def position(self) -> dict[str, Any] | None:
-        """Return the state and the plan as plain data; None if the run can only resume with a new episode."""
+        """Return the state and the plan as plain data, or None if a run can only resume with a new episode."""
         return None
 
     def restore(self, position: dict[str, Any], policy: Policy[Any]) -> PlanT | None:

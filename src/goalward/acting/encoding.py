@@ -44,7 +44,7 @@ class Encoding:
         Only for open-ended numberings. `max_states` is the largest number of states. The function `key` returns the key
         of an observation (by default, the observation is the key). `keys` are the keys numbered so far.
     needs_key
-        Whether the keys were made by a function. Files cannot store this function, so pass it as `key` again.
+        Whether a function made the keys. Files cannot store functions, so pass the function as `key` again.
     give_up
         Whether there is an additional last action that gives up.
     action_names

@@ -1,7 +1,7 @@
 """The conditions that end a plan, declared once for the compiled rollout and the stepping loop.
 
 A new condition needs a flag in `Ended`, a field of `Plan` whose name starts with ``stop_``, and a readable name in
-`goalward.figures.styles.CAUSES`. The kernels below test conditions; `TableStop` tests conditions of environments.
+`goalward.figures.styles.CAUSES`. The kernels below test conditions; `TableStop` tests conditions for environments.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class Checkpoint:
                 if self.saved["run"].get(name) != value:
                     raise SettingError(
                         f"{self.path} is the checkpoint of a run with another {name}; use another file, or remove this"
-                        " one to start from scratch"
+                        " file to start from scratch"
                     )
 
     def agent(self, agent: Learner) -> Learner:
@@ -106,7 +106,7 @@ class Checkpoint:
 
 
 def run_of(agent: Learner, model: SSP | None, episodes: int, seed: int, resumes: bool) -> dict[str, Any]:
-    """Return the data that identify a run; `resumes` adds a hash of what the agent has learnt before the run."""
+    """Return the data that identify a run; if `resumes`, add a hash of the agent's state before the run."""
     return {
         "agent": agent.name,
         "settings": json.dumps(agent.settings(), sort_keys=True, default=str),

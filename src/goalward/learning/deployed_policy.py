@@ -299,7 +299,7 @@ class LearntPolicy(FrozenPolicy):
         if not isinstance(task, Task) or task.costs.shape != (len(self.visited), self.actions):
             raise SettingError(
                 f"the policy has {len(self.visited)} states and {self.actions} actions, but {world} does not; evaluate"
-                " it in the world in which it was learnt, or in a world with the same observations and actions"
+                " the policy in its own world, or in a world with the same observations and actions"
             )
         world.task(1, replace(task, encoding=self.encoding))
         return Plan(self.table)
@@ -321,7 +321,7 @@ class LearntPolicy(FrozenPolicy):
         if encoding is not None and (encoding.states > len(visited) or encoding.actions + encoding.give_up != A):
             raise ValueError("the encoding and the table have different states or actions")
         if encoding is not None and encoding.needs_key and key is None:
-            raise SettingError("a function numbered the observations; pass it again: load_policy(path, key=function)")
+            raise SettingError("a function made the keys; pass this function again: load_policy(path, key=function)")
         if encoding is not None:  # raises an error if the encoding cannot be used or saved
             json.dumps([encoding.to_state(), [str(encoding.action(action)) for action in range(A)]])
         return cls(table, visited, A, give_up, encoding, seed=checked_seed(state["seed"]))

@@ -364,11 +364,11 @@ def check_arguments(agent: object, world: object) -> None:
 
 
 def prepare(agent: Learner[TaskT, PlanT], task: TaskT, rng: np.random.Generator, resume: bool) -> Learner[TaskT, PlanT]:
-    """Return a copy of `agent` that is ready to learn `task`; with `resume`, the copy keeps what `agent` has learnt."""
+    """Return a copy of `agent` that is ready to learn `task`; with `resume`, the copy keeps the learnt data."""
     before: Any = getattr(agent, "task", None)
     if resume and not before.is_like(task):
         raise SettingError(
-            f"{agent.name} has learnt in another world and cannot resume in this one: states, actions, costs and the"
+            f"{agent.name} has learnt in another world and cannot resume in this world: states, actions, costs and the"
             " start must be the same"
         )
     # A run must not change the agent of another run, so everything mutable is copied.

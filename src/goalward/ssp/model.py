@@ -158,7 +158,7 @@ class SSP(StatesAndActions, ShownAsFacts):
         """Make a model from ``costs[S, A]`` and ``P[S, A, S + 1]``, where the last column of `P` is the goal.
 
         If an action is not available, all entries of its row must be zero. `normalize` rescales rows that do not sum to
-        one. `initial_state` is a number. `state_names` and `action_names` are for people, `layout` is for figures.
+        one. `initial_state` is a number. `state_names` and `action_names` are for people, and `layout` is for figures.
         """
         return cls.from_rows(
             *dense_rows(P), costs, initial_state, normalize=normalize, state_names=state_names,
@@ -324,7 +324,7 @@ class SSP(StatesAndActions, ShownAsFacts):
         """
         price = check("give_up_cost", cost, Positive, ", the cost of starting again")
         if self.give_up is not None:
-            raise SettingError(f"action {self.give_up} already gives up; set its cost where with_give_up was called")
+            raise SettingError(f"action {self.give_up} already gives up; call with_give_up on a model without it")
         S, A = self.costs.shape
         lengths = np.zeros((S, A + 1), dtype=np.int64)
         lengths[:, :A] = np.diff(self.indptr).reshape(S, A)
