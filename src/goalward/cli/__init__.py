@@ -1,6 +1,6 @@
-"""The command line. Each module defines the commands on one subject; `app` holds the code that they share.
+"""The command line. Each module defines the commands on one subject. `app` has the code that all commands share.
 
-Commands do not handle the errors of goalward: `main` prints each error in one line.
+Commands do not catch goalward's errors. `main` catches each error and prints it as one line.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from goalward.user_code import place_of
 
 BUG = 70
 """The exit code of a bug in goalward."""
-# Parts of Python's messages when the system grants too little memory for a thread or a library.
+# Parts of Python's messages when there is too little memory to start a thread or load a library.
 TOO_LITTLE_MEMORY = ("can't start new thread", "failed to map segment")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line; report an error by one line on stderr and an exit code."""
+    """Run the command in `arguments`. If the command fails, print one line to stderr and exit."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
     use_one_thread()  # before a command loads NumPy
     try:
-        # --debug may stand anywhere: people often append it to a command that has just failed.
+        # --debug may stand anywhere, because people often append it to a command that has just failed.
         app(args=[argument for argument in words if argument != "--debug"], prog_name="goalward")
     except Exception as error:
         message, code = explained(error)
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def explained(error: Exception) -> tuple[str, int]:
-    """Return the line that explains an error, and the exit code."""
+    """Return one line that explains `error`, and the exit code."""
     text = one_line(str(error))
     if isinstance(error, GoalwardError):
         return text, 2

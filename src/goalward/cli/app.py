@@ -1,8 +1,8 @@
 """Code that all commands share: the application, the common options, and printing.
 
-A new command is one function with ``@app.command()`` in a module of this package that `goalward.cli` imports. It parses
-its arguments, makes one call and ends with `show(table, ...)`. It imports large packages inside the function, so that
-``--help`` and ``--version`` answer at once.
+A new command is one function with ``@app.command()`` in a module of this package that `goalward.cli` imports. The
+function parses its arguments, makes one call and ends with `show(table, ...)`. Large packages are imported inside the
+function, so that ``--help`` and ``--version`` answer at once.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="goalward",
-    help="Learn the cheapest way to a goal in an unknown world: the stochastic shortest path model.",
+    help="Learn the cheapest way to a goal in an unknown world (a stochastic shortest path problem).",
     add_completion=False,
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -44,37 +44,37 @@ def common(
         bool, typer.Option("--version", callback=print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
     debug: Annotated[
-        bool, typer.Option("--debug", help="Show the traceback of an error. Works before and after the command.")
+        bool, typer.Option("--debug", help="Show the traceback of an error. Works before or after the command.")
     ] = False,
 ) -> None:
-    """Declare the options that all commands share; `main` reads ``--debug``."""
+    """Declare the options that all commands share. `main` itself reads ``--debug``."""
 
 
 def given_options(**options: Any) -> dict[str, Any]:
-    """Return the options that are set: neither None nor empty."""
+    """Return the `options` whose values are neither None nor empty."""
     return {name: value for name, value in options.items() if value not in (None, [])}
 
 
 def one_line(text: str, longest: int = 1_500) -> str:
-    """Return a text as one line of at most about `longest` characters, with control characters made visible."""
+    """Return `text` as one line of about `longest` characters or fewer. Make control characters visible."""
     line = visible(" ".join(text.split()))
     half = longest // 2
     return line if len(line) <= longest else f"{line[:half]} ... {line[-half:]}"
 
 
 def say(*lines: str, format: str = "text") -> None:
-    """Print some lines, to stderr if the output format is not text."""
+    """Print `lines` to stdout if `format` is text, otherwise to stderr."""
     typer.echo(visible("\n".join(lines), keep=" \n"), err=format != "text")
 
 
 def say_choice(store: Store, study: str | None) -> None:
-    """Print to stderr which design is shown if a study has several; if `study` is None, do so for every study."""
+    """If a study has several designs, print to stderr which design is shown. Without `study`, check all studies."""
     for sentence in filter(None, map(store.choice, [study] if study else store.studies())):
         typer.echo(visible(sentence), err=True)
 
 
 def show(*tables: Table, format: str, written: Iterable[Path | None] = ()) -> None:
-    """Print tables in a format, then the files that were written."""
+    """Print `tables` in `format`, then the paths of the files that were `written`."""
     terminal = sys.stdout.isatty()
     if format == "text" and terminal:
         from rich.console import Console
@@ -91,7 +91,7 @@ def show(*tables: Table, format: str, written: Iterable[Path | None] = ()) -> No
 
 
 def show_if(wanted: bool, address: str) -> None:
-    """Open a page in a browser if `wanted` is true."""
+    """If `wanted` is true, open the page at `address` in a browser."""
     import webbrowser
 
     if wanted and not webbrowser.open(address):

@@ -26,7 +26,7 @@ def doctor(
         from goalward.learning.warm_up import warm_up
 
         warm_up()
-    # Read the cache after the warm-up, which adds kernels to it.
+    # Read the cache after the warm-up, because the warm-up adds kernels to the cache.
     show(Table.facts(installed(), "installed"), format=format)
 
 
@@ -52,14 +52,14 @@ def installed() -> dict[str, str]:
 
 
 def cache_state() -> str:
-    """Return the folder of compiled kernels and their number."""
+    """Return one line about the kernel cache: its folder and the number of compiled kernels."""
     from goalward import jit
 
     folder = jit.cache_directory()
     if folder is None:
-        return "none: no cache folder is writable, so every process compiles; set GOALWARD_CACHE_DIR to a writable one"
+        return "none: no writable cache folder, so every process compiles; set GOALWARD_CACHE_DIR to a writable folder"
     files = list(folder.rglob("*.nbc"))
-    # Several installations with the same sources share the folder, each with its own copies.
+    # Several installations with the same sources share the folder, but each installation has its own copies.
     compiled = len({path.name.partition("-")[0] for path in files})
     megabytes = sum(path.stat().st_size for path in files) / 1e6
     return f"{folder} (writable): {compiled} of {len(jit.kernels())} kernels are compiled, {megabytes:.1f} MB"

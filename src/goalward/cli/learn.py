@@ -1,4 +1,4 @@
-"""The commands for one run: `learn` prints its costs, `watch` replays it on a page."""
+"""The commands for one run: `learn` prints the costs of a run, and `watch` replays a run on a page."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def learn(
 ) -> None:
     """Let an agent learn in a world, and print its costs.
 
-    In an environment, the agent learns by taking steps, so a saved policy accepts the environment's observations.
-    Regret is printed if the true model is known. If an environment exposes it, goalward solve finds the optimal cost.
+    In an environment, the agent learns by taking steps, and a saved policy accepts the environment's observations.
+    Regret is printed if the true model is known. Use goalward solve for the optimal cost of a known model.
     """
     from goalward.agents import agent_file
     from goalward.signals import received, stop_requests
@@ -55,7 +55,7 @@ def learn(
     own = next((text for text in [agent or "", *(agent_settings or [])] if ".py:" in text), None)
     if save is not None and own is not None:
         raise SettingError(f"--save works only for goalward's own agents and priors, not for {own}; leave out --save")
-    # Refuse files that cannot be written before the run, not after it.
+    # Check before the run, not after it, that these files can be written.
     for path, what in ((save, "agent"), (save_policy, "policy")):
         if path is not None:
             agent_file.check_place(path, what)
@@ -85,7 +85,7 @@ def watch(
     settings: options.Settings = None,
     agent: options.AgentName = None,
     agent_settings: options.AgentSettings = None,
-    rival: Annotated[str | None, typer.Option(help="A second algorithm to show, with the same seed.")] = None,
+    rival: Annotated[str | None, typer.Option(help="A second algorithm, run with the same seed.")] = None,
     rival_settings: Annotated[
         list[str] | None, typer.Option("--rival-set", metavar="NAME=VALUE", help="A setting of the rival. Repeatable.")
     ] = None,
@@ -99,12 +99,12 @@ def watch(
     out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the page.")] = Path("watch.html"),
     show_page: options.Open = False,
     live: Annotated[bool, typer.Option("--live", help="Serve a page that shows the run as it happens.")] = False,
-    delay: Annotated[float, typer.Option(min=0.0, help="With --live: seconds to wait at each epoch.")] = 0.0,
+    delay: Annotated[float, typer.Option(min=0.0, help="With --live: seconds to wait before each epoch.")] = 0.0,
 ) -> None:
     """Write a page that replays how an agent learns.
 
-    If an environment exposes its table of transitions, as FrozenLake-v1 does, the agent learns in the model made of it,
-    and the page compares the agent's beliefs with the truth. In other environments, the agent learns by taking steps.
+    Some environments, such as FrozenLake-v1, expose their table of transitions. There, the agent learns in the model
+    that the table defines, and the page compares the agent's beliefs with this model.
     """
     from goalward.pages.page import check_page_path
     from goalward.pages.watch import watch as make_page
@@ -113,13 +113,13 @@ def watch(
 
     check_page_path(out)
     if rival is None and rival_settings:
-        raise SettingError("--rival-set is a setting of the rival; choose a rival with --rival")
+        raise SettingError("--rival-set needs a rival; choose a rival with --rival")
     rules = given_options(goal=goal, start=start, cost=cost, give_up_cost=give_up_cost)
     model = load_shown(world, settings or [], **rules)
     usual_agent, usual_episodes = defaults(model)
     episodes = usual_episodes if episodes is None else episodes
     if not isinstance(model, SSP) and live:
-        raise SettingError(f"{world} has no model, which --live needs; leave out --live to replay the run")
+        raise SettingError(f"{world} has no known model, so --live cannot show it; leave out --live to replay the run")
     chosen = [(agent or usual_agent, agent_settings), *([(rival, rival_settings)] if rival else [])]
 
     def run_agent(index: int, **options: Any) -> SingleRun:
@@ -144,7 +144,7 @@ def watch(
     with stop_requests() as stopped:
         runs = [run_agent(index, keep_replay=True) for index in range(len(chosen))]
     with phase("writing the page"):
-        # Only the file name: a page that is sent to others should not contain local folders.
+        # The page shows only the file name, because pages that are sent to others should not contain local folders.
         page = make_page(*(single.run for single in runs), world=Path(world).name)
         path = page.save(out)
     say(*map(run_line, runs), f"written: {path}")
@@ -161,7 +161,7 @@ def run_line(single: SingleRun) -> str:
 
 
 class SingleRun(NamedTuple):
-    """A run, its duration, and the origin of its agent (world, seed, ...), which is saved with the agent."""
+    """A run, its duration in seconds, and the facts that are saved with the agent (world, seed, ...)."""
 
     run: Run
     seconds: float
@@ -174,7 +174,7 @@ def defaults(world: AnyWorld) -> tuple[str, int]:
 
 
 def load_shown(name: str, settings: Sequence[str], **rules: Any) -> AnyWorld:
-    """Return the model of a world or of an environment that exposes its table; without a model, the world itself."""
+    """Return the model of a world or environment, or the world itself if its model is not known."""
     from goalward import worlds
 
     try:
@@ -197,11 +197,11 @@ def run_once(
     use_model: bool = False,
     **options: Any,
 ) -> SingleRun:
-    """Let an agent learn in a world; agent, world and settings are written as on the command line.
+    """Let an agent learn in a world. Worlds, agents and settings are written as on the command line.
 
-    `resume` is the file of a saved agent, which also stores its world and rules. A resumed agent gets a new seed unless
-    one is given, so that it does not repeat earlier random draws. With `use_model`, the model of an
-    environment that exposes its table replaces the environment. `options` are passed to `goalward.learn`.
+    The file `resume` contains a saved agent, with the agent's world and rules. Unless `seed` is
+    given, a resumed agent gets a new seed, so that no earlier random draws are repeated. With `use_model`, an
+    environment is replaced by its model if the model is known. `options` are passed to `goalward.learn`.
     """
     from goalward import agents, worlds
     from goalward.agents import agent_file
@@ -220,7 +220,7 @@ def run_once(
         origin |= saved_origin
         if world is None and ":" in str(origin.get("world")):
             raise SettingError(
-                f"{resume} was saved in {origin['world']}, which is not part of goalward; to run that code, name it:"
+                f"{resume} was saved in {origin['world']}, which is code outside goalward; to run this code, type:"
                 f" goalward learn {origin['world']} --resume {resume}"
             )
     if world is not None:
@@ -228,7 +228,7 @@ def run_once(
     origin["rules"] = origin.get("rules", {}) | dict(rules or {})
     name = origin.get("world")
     if name is None:
-        raise SettingError("no world is given; goalward list worlds prints their names")
+        raise SettingError("no world is given; choose a world from goalward list worlds")
     read = load_shown if use_model else worlds.load_world
     place = read(name, origin["settings"], **origin["rules"])
     usual_agent, usual_episodes = defaults(place)
@@ -245,7 +245,7 @@ def run_once(
         if max_steps is None and graph is not None:
             check_end(graph, learner, limited=False)
         if not is_foreign(name):
-            # A run of two steps compiles the kernels, so that the measured time excludes it. Its results are discarded.
+            # A first run of two steps compiles the kernels, so that the measured time includes no compilation.
             learn(learner, place, episodes, seed, max_steps=2, resume=resumes)
         start = time.perf_counter()
         run = learn(learner, place, episodes, seed, max_steps=max_steps, resume=resumes, **options)
@@ -261,7 +261,7 @@ def run_tables(run: Run, seconds: float, world: str, title: str = "") -> list[Ta
     from goalward.figures.styles import cause_name
     from goalward.settings import plain
 
-    # The last episode does not count if the run was cut off in it.
+    # If the run was cut off, its last episode does not count.
     count = len(run.costs) - bool(not run.ended & Ended.EPISODES and len(run.reached) and not run.reached[-1])
     shown = sorted({10**power for power in range(len(str(count))) if 10**power < count} | ({count} if count else set()))
     known = not math.isnan(run.optimal_value)

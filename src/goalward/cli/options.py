@@ -1,4 +1,4 @@
-"""Options and arguments that several commands share, as annotations of their parameters."""
+"""Type annotations for the options and arguments that several commands share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from goalward.table import FORMATS
 
 
 def checked_format(name: str) -> str:
-    """Return the name of an output format; raise UnknownNameError if it is not one of `FORMATS`."""
+    """Return the output format `name`. Raise UnknownNameError if `name` is not one of `FORMATS`."""
     if name not in FORMATS:
         raise UnknownNameError("format", name, FORMATS)
     return name
@@ -42,33 +42,33 @@ Episodes = Annotated[
     int | None, typer.Option(help="The number of episodes.  [default: 1000, or 20 with continuous states]")
 ]
 MaxSteps = Annotated[int | None, typer.Option(help="End a run after this many steps.")]
-Picture = Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the world: .png, .pdf or .svg.")]
+Picture = Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the world to a .png, .pdf or .svg file.")]
 GiveUpCost = Annotated[
-    float | None, typer.Option(metavar="NUMBER", help="Add an action that gives up: return to the start, at this cost.")
+    float | None, typer.Option(metavar="NUMBER", help="Add an action that returns to the start, at this cost.")
 ]
 Goal = Annotated[
     list[str] | None,
     typer.Option(
         "--goal",
         metavar="RULE",
-        help="Environments: which steps reach the goal: terminated, or the smallest reward that counts as the goal."
-        " Model files: the label or state that is the goal; repeatable.",
+        help="What counts as the goal. Environments: terminated, or the smallest reward of a step to the goal."
+        " Model files: a label or a state (repeatable).",
     ),
 ]
-Start = Annotated[str | None, typer.Option(metavar="STATE", help="Model files: the state to start in.")]
+Start = Annotated[str | None, typer.Option(metavar="STATE", help="The initial state (only for model files).")]
 Cost = Annotated[
     str | None,
     typer.Option(
         metavar="RULE",
-        help="Environments: what a step costs: penalty (minus a negative reward, otherwise 1), reward (minus the"
-        " reward) or a number. Model files: the name of the reward that is the cost, or a number for every step.",
+        help="The cost of a step. Environments: penalty (-reward if negative, else 1), reward (-reward) or a number."
+        " Model files: the name of a reward structure, or a number.",
     ),
 ]
 Open = Annotated[bool, typer.Option("--open", help="Show the page in a browser.")]
 Folder = Annotated[Path, typer.Argument(metavar="RESULTS", help="A results folder.")]
 StudyName = Annotated[
     str | None,
-    typer.Option("--study", metavar="NAME[/DESIGN]", help="A study, or a design of it.  [default: the last one run]"),
+    typer.Option("--study", metavar="NAME[/DESIGN]", help="A study, or one of its designs.  [default: latest]"),
 ]
 Workers = Annotated[int | None, typer.Option(help="Number of processes.  [default: one per core]")]
 DaskAddress = Annotated[str | None, typer.Option("--dask", metavar="ADDRESS", help="A Dask cluster: tcp://host:8786.")]
@@ -79,7 +79,7 @@ Format = Annotated[
         "--format",
         metavar="|".join(FORMATS),
         callback=checked_format,
-        help="The output format. csv: only the main table. csv and json: all digits. json: null for infinite numbers.",
+        help="The output format. csv prints only the main table. json prints null for infinite numbers.",
     ),
 ]
-TableFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the tables: .md, .csv, .tex, ...")]
+TableFile = Annotated[Path | None, typer.Option(metavar="FILE", help="Also save the tables (.md, .csv, .tex, ...).")]

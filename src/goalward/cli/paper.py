@@ -1,4 +1,4 @@
-"""The commands about the paper: reproduce its figures, test its claims, compare runs with its theory, run the arena."""
+"""Commands about the paper: reproduce figures, test claims, compare runs with theorems, run the arena."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from goalward.table import Table
 
 @app.command()
 def reproduce(
-    regime: Annotated[str, typer.Option(help="theory: the proved confidence widths. tuned: smaller ones.")] = "theory",
+    regime: Annotated[str, typer.Option(help="theory: proved confidence widths. tuned: smaller widths.")] = "theory",
     instances: Annotated[bool, typer.Option("--instances", help="Use many random instances of RandomMDP.")] = False,
     episodes: Annotated[int | None, typer.Option(help="Episodes of each run.  [default: 10,000]")] = None,
     runs: Annotated[int | None, typer.Option(help="Runs of each agent in each world.  [default: 10]")] = None,
@@ -25,7 +25,7 @@ def reproduce(
     dask: options.DaskAddress = None,
     format: options.Format = "text",
 ) -> None:
-    """Reproduce the paper's comparison: runs, tables, figures."""
+    """Reproduce the paper's comparison of agents."""
     from goalward.cli.study import run_and_report
     from goalward.paper.reproduce import REGIMES, instances_table, publish
     from goalward.results.results import open_results
@@ -47,7 +47,7 @@ def reproduce(
 @app.command()
 def claims(
     only: Annotated[list[str] | None, typer.Option(metavar="TEST", help="Run only this test. Repeatable.")] = None,
-    out: Annotated[Path, typer.Option(help="The results folder; it may hold runs already.")] = Path("results/claims"),
+    out: Annotated[Path, typer.Option(help="The results folder. Stored runs are reused.")] = Path("results/claims"),
     workers: options.Workers = None,
     format: options.Format = "text",
 ) -> None:
@@ -65,14 +65,14 @@ def claims(
 def theory(
     folder: options.Folder,
     study: options.StudyName = None,
-    runs: Annotated[int, typer.Option(min=1, help="How many runs of each agent in each world to repeat.")] = 3,
-    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where figures go.  [default: RESULTS]")] = None,
+    runs: Annotated[int, typer.Option(min=1, help="Repeat this many runs of each agent in each world.")] = 3,
+    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Folder for figures.  [default: RESULTS]")] = None,
     format: options.Format = "text",
 ) -> None:
     """Print which regret bounds are proved for the agents of a study.
 
     If an agent plans with posterior samples, its runs are compared with the paper's lemmas. Stored runs do not contain
-    the sampled models, so some runs are repeated; if an agent is defined in a file of yours, this executes the file.
+    the sampled models, so some runs are repeated. Repeating runs executes the Python files that define your agents.
     """
     from goalward.cli.study import read_results
     from goalward.paper.study_report import publish_theory
@@ -91,15 +91,15 @@ def arena(
     ] = None,
     episodes: Annotated[int | None, typer.Option(help="Episodes of each run.  [default: 3000]")] = None,
     runs: Annotated[int | None, typer.Option(help="Runs of each agent in each world.  [default: 20]")] = None,
-    out: Annotated[Path, typer.Option(help="The results folder; it may hold runs already.")] = Path("results/arena"),
+    out: Annotated[Path, typer.Option(help="The results folder. Stored runs are reused.")] = Path("results/arena"),
     workers: options.Workers = None,
     dask: options.DaskAddress = None,
     format: options.Format = "text",
 ) -> None:
     """Run agents in many worlds, and compare their regret.
 
-    Agents with less than twice the regret of PSRL-SSP then play ten times as many episodes, which reveals runs
-    that are stuck.
+    Agents with less than twice the regret of PSRL-SSP are then run for ten times as many episodes. These longer runs
+    reveal agents that get stuck.
     """
     from goalward.cli.study import run_and_report
     from goalward.paper.arena import (
@@ -124,7 +124,7 @@ def arena(
         stored = open_results(out, stage.design.reference)
         ratios = compare_all(stored, REFERENCE, refusals=refused, largest_values=largest_values(stage))
         files.extend(publish_arena(ratios, out, stage.design.name))
-        # csv and json get one row for each agent in each world, text one column for each agent.
+        # csv and json have one row for each agent in each world. Text has one column for each agent.
         single = [ratios.table] if format in ("csv", "json") else []
         shown.extend(replace(table, name=prefix + table.name) for table in [*single, *arena_tables(ratios), *about])
         return ratios, not (report.failures or report.stopped)

@@ -32,28 +32,28 @@ MOST_LINES = 20
 
 @app.command()
 def run(
-    study: Annotated[str, typer.Argument(metavar="STUDY", help="A study in TOML, or a name: goalward list studies.")],
+    study: Annotated[str, typer.Argument(metavar="STUDY", help="A TOML file, or a name from goalward list studies.")],
     out: Annotated[Path | None, typer.Option(help="The results folder. The default is results/NAME.")] = None,
     workers: options.Workers = None,
     dask: options.DaskAddress = None,
-    shard: Annotated[str | None, typer.Option(metavar="I/N", help="Run part I of N, for job arrays: 3/16.")] = None,
+    shard: Annotated[str | None, typer.Option(metavar="I/N", help="Run part I of N parts, as in 3/16.")] = None,
     only: Annotated[
-        list[str] | None, typer.Option(metavar="KIND=NAME", help="Run only these: agent=psrl, world='g*'. Repeatable.")
+        list[str] | None, typer.Option(metavar="KIND=NAME", help="Select runs: agent=psrl, world='g*'. Repeatable.")
     ] = None,
-    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="Runs that take longer fail.")] = None,
-    memory_limit: Annotated[int | None, typer.Option(metavar="MB", help="Runs that need more fail.")] = None,
-    retries: Annotated[int, typer.Option(help="How often to retry a run that fails.")] = 0,
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Also retry runs that failed before.")] = False,
+    time_limit: Annotated[float | None, typer.Option(metavar="SECONDS", help="The time limit of a run.")] = None,
+    memory_limit: Annotated[int | None, typer.Option(metavar="MB", help="The memory limit of a run.")] = None,
+    retries: Annotated[int, typer.Option(help="Retry a failing run this many times.")] = 0,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Also retry runs that failed earlier.")] = False,
     tag: Annotated[
-        list[str] | None, typer.Option(metavar="TEXT", help="Store a text with the study; export shows it. Repeatable.")
+        list[str] | None, typer.Option(metavar="TEXT", help="Store a text with the study, as a note. Repeatable.")
     ] = None,
     show_study: Annotated[bool, typer.Option("--show", help="Print the complete study and run nothing.")] = False,
     again: Annotated[
-        str | None, typer.Option(metavar="KEY", help="Repeat a stored run and compare. STUDY is a results folder.")
+        str | None, typer.Option(metavar="KEY", help="Repeat the stored run KEY. STUDY must be a results folder.")
     ] = None,
     format: options.Format = "text",
 ) -> None:
-    """Run a study; stored runs are not repeated."""
+    """Run a study. Stored runs are not repeated."""
     from goalward.studies.runner import Options, read_shard
     from goalward.studies.study import Study
     from goalward.studies.worker_process import Limits
@@ -79,7 +79,7 @@ def run(
 
 
 def make_runs(study: Study, folder: Path, workers: int | None, wanted: Options) -> tuple[Report, list[Table]]:
-    """Make the runs of a study that are missing in a folder; return the report and its tables."""
+    """Make the runs of `study` that `folder` does not contain. Return the report and its tables."""
     from goalward.studies.runner import run_study, study_progress
     from goalward.studies.store import Store
 
@@ -91,7 +91,7 @@ def make_runs(study: Study, folder: Path, workers: int | None, wanted: Options) 
 def run_and_report(
     study: Study, folder: Path, workers: int | None, dask: str | None, format: str
 ) -> tuple[Report, list[Table]]:
-    """Run a study and return its report; if it has no results, print the report and exit with code 1."""
+    """Run a study and return the report and its tables. If there are no results, exit with code 1."""
     from goalward.studies.runner import Options
 
     report, tables = make_runs(study, folder, workers, Options(dask=dask))
@@ -102,7 +102,7 @@ def run_and_report(
 
 
 def run_again(folder: Path, key: str, format: str) -> None:
-    """Repeat one run of a results folder; exit with code 1 if it differs from the stored one."""
+    """Repeat one run of a results folder. Exit with code 1 if the two runs differ."""
     from goalward.cli.learn import run_tables
     from goalward.studies.rerun import repeat
     from goalward.studies.store import Store
@@ -121,13 +121,13 @@ def status(
     folder: options.Folder,
     study: options.StudyName = None,
     check: Annotated[bool, typer.Option("--check", help="Read every file and verify its checksum.")] = False,
-    prune: Annotated[bool, typer.Option("--prune", help="Delete runs that belong to no study; asks first.")] = False,
+    prune: Annotated[bool, typer.Option("--prune", help="Delete runs without a study, after confirmation.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="With --prune: do not ask.")] = False,
     format: options.Format = "text",
 ) -> None:
     """Print which runs are stored, failed or missing.
 
-    Only names and sizes of files are checked; with --check, every file is read. Only --prune changes anything.
+    Without --check, only the names and sizes of files are checked. Without --prune, nothing is changed.
     """
     from goalward.studies.presence import active
     from goalward.studies.status import check_studies, unused_files
@@ -155,7 +155,7 @@ def status(
 
 
 def working_notes(present: Sequence[dict[str, Any]]) -> list[str]:
-    """Return notes on the processes that are at work in a folder and on processes that may have been killed."""
+    """Return notes on the processes that use a folder, and on processes that may have been killed."""
     from goalward.studies.presence import LATE_SECONDS
 
     late = [facts for facts in present if facts["age"] > LATE_SECONDS]
@@ -175,7 +175,7 @@ def working_notes(present: Sequence[dict[str, Any]]) -> list[str]:
 
 
 def prune_folder(store: Store, yes: bool, format: str) -> None:
-    """Delete runs that belong to no study; ask first unless `yes`."""
+    """Delete runs that belong to no study. Ask the user first, unless `yes` is true."""
     from goalward.studies.status import unused_files
 
     unused = unused_files(store)
@@ -183,7 +183,7 @@ def prune_folder(store: Store, yes: bool, format: str) -> None:
     size = sum(path.lstat().st_size for path in paths)
     what = ", ".join([*(f"{len(found):,} {kind}" for kind, found in unused.items()), f"{size / 1e6:,.1f} MB"])
     if paths and not yes and not sys.stdin.isatty():
-        raise SettingError(f"{what} would be deleted; add --yes to delete them")
+        raise SettingError(f"nothing was deleted; to delete {what}, add --yes")
     removed = bool(paths) and (yes or typer.confirm(f"{store.folder}: delete {what}?", err=True))
     for path in paths if removed else ():
         path.unlink(missing_ok=True)
@@ -193,7 +193,7 @@ def prune_folder(store: Store, yes: bool, format: str) -> None:
 
 
 def read_results(folder: Path, study: str | None, curves: Collection[str] | None = None) -> Results:
-    """Read the results of a study, with the named curves or all, and print which of its designs is read."""
+    """Return the results of a study with the named `curves` (default: all). Print which design was read."""
     from goalward.results.measures import CURVES
     from goalward.results.results import load_results
     from goalward.studies.store import Store
@@ -209,13 +209,13 @@ def summary(
     folder: options.Folder,
     study: options.StudyName = None,
     level: options.Level = 0.95,
-    interval: Annotated[str, typer.Option(help="t: means, t-intervals. median: for any distribution.")] = "t",
+    interval: Annotated[str, typer.Option(help="The kind of intervals: t (for means) or median.")] = "t",
     compare: Annotated[
         tuple[str, str] | None, typer.Option(metavar="A B", help="Print a run-by-run comparison of two agents.")
     ] = None,
     measure: Annotated[
         str | None,
-        typer.Option(help="With --compare: gap_regret (varies least), regret or cost.  [default: the first one known]"),
+        typer.Option(help="With --compare: gap_regret, regret or cost.  [default: the first of these that is known]"),
     ] = None,
     reference: Annotated[
         bool, typer.Option("--reference", help="Also print gap regret divided by a heuristic scale.")
@@ -234,7 +234,7 @@ def summary(
         checked_measure(measure)
     results = read_results(folder, study, ["gap_regret"])
     if compare and reference:
-        raise SettingError("--reference and --compare exclude each other; leave one of them out")
+        raise SettingError("--reference and --compare cannot be combined; leave out one option")
     if compare:
         tables = [comparison_table(results, *compare, measure, level, interval)]
     else:
@@ -247,19 +247,19 @@ def summary(
 @app.command()
 def plot(
     folder: options.Folder,
-    kind: Annotated[str, typer.Option(help="The name of a figure: goalward list figures.")] = "regret",
+    kind: Annotated[str, typer.Option(help="A figure from goalward list figures.")] = "regret",
     study: options.StudyName = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="A name that ends in .png, .pdf or .svg. Without an ending, all three."),
+        typer.Option(metavar="FILE", help="A .png, .pdf or .svg file. Without an ending, all three are written."),
     ] = None,
     measure: Annotated[
-        str | None, typer.Option(help="regret, gap_regret, cost or steps.  [default: regret, or cost without a model]")
+        str | None, typer.Option(help="regret, gap_regret, cost or steps.  [default: regret if known, else cost]")
     ] = None,
     axes: Annotated[str | None, typer.Option(help="linear or log.  [default: linear]")] = None,
     level: Annotated[float | None, typer.Option(help="The confidence level.  [default: 0.95]")] = None,
-    band: Annotated[str | None, typer.Option(help="The curve with a band: mean or median.  [default: mean]")] = None,
-    guides: Annotated[bool | None, typer.Option(help="Draw √K and log K too.  [default: on log axes]")] = None,
+    band: Annotated[str | None, typer.Option(help="Draw mean or median, with a band.  [default: mean]")] = None,
+    guides: Annotated[bool | None, typer.Option(help="Also draw √K and log K.  [default: only on log axes]")] = None,
 ) -> None:
     """Draw the results of a study."""
     from goalward.figures import registry
@@ -283,7 +283,7 @@ def report(
     folder: options.Folder,
     study: options.StudyName = None,
     level: options.Level = 0.95,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="The page.  [default: RESULTS/report.html]")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="The file.  [default: RESULTS/report.html]")] = None,
     show_page: options.Open = False,
 ) -> None:
     """Write a page about a study: curves, tables, settings."""
@@ -307,11 +307,11 @@ def export(
     folder: options.Folder,
     study: options.StudyName = None,
     absent: Annotated[bool, typer.Option("--all", help="Also list runs that are missing, failed or damaged.")] = False,
-    visits: Annotated[bool, typer.Option("--visits", help="Repeat all runs and count visits of pairs.")] = False,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a file: .csv, .parquet, .json, ...")] = None,
+    visits: Annotated[bool, typer.Option("--visits", help="Repeat all runs to count state-action visits.")] = False,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write to a .csv, .parquet or other file.")] = None,
     format: options.Format = "csv",
 ) -> None:
-    """Print or write the stored runs, one row for each run."""
+    """Print or save the stored runs as a table."""
     from goalward.results.export import export_table, visits_table
     from goalward.studies.store import Store
 

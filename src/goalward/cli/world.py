@@ -1,4 +1,4 @@
-"""Commands that describe things: `list` worlds, agents and more; `show` and `solve` one world or model file."""
+"""Commands about worlds: `list` prints names, `show` describes a world, and `solve` solves a world."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 @app.command("list")
 def list_things(
-    kind: Annotated[str, typer.Argument(metavar="KIND", help="agents, figures, priors, studies or worlds.")],
-    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Show the settings of one of them.")] = None,
+    kind: Annotated[str, typer.Argument(metavar="KIND", help="List agents, figures, priors, studies or worlds.")],
+    name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="Print details of only this entry.")] = None,
     format: options.Format = "text",
 ) -> None:
     """List the agents, figures, priors, studies or worlds by name."""
@@ -102,10 +102,10 @@ def solve(
     start: options.Start = None,
     cost: options.Cost = None,
     give_up_cost: options.GiveUpCost = None,
-    goal_first: Annotated[bool, typer.Option("--goal-first", help="Maximise the goal probability first.")] = False,
-    tolerance: Annotated[float, typer.Option(help="The relative distance allowed between the bounds.")] = 1e-6,
-    limit: Annotated[int | None, typer.Option(help="How many states to print.  [default: 20; csv, json: all]")] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write values and policy as .csv.")] = None,
+    goal_first: Annotated[bool, typer.Option("--goal-first", help="First maximise the goal probability.")] = False,
+    tolerance: Annotated[float, typer.Option(help="The allowed relative distance between bounds.")] = 1e-6,
+    limit: Annotated[int | None, typer.Option(help="States to print.  [default: 20, but all in csv, json]")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Write values and policy to this .csv file.")] = None,
     format: options.Format = "text",
 ) -> None:
     """Solve a world: optimal costs, proved bounds, best actions."""
@@ -139,7 +139,7 @@ def registry_of(kind: str) -> Registry[Any]:
 
 
 def studies(name: str | None) -> list[dict[str, str]]:
-    """Return the shipped studies, or one of them, with their descriptions."""
+    """Return names and descriptions of the shipped studies, or only those of the study `name`."""
     from goalward.studies.study import shipped_studies
 
     known = {spec.name: spec.description for spec in shipped_studies()}
@@ -151,7 +151,7 @@ def studies(name: str | None) -> list[dict[str, str]]:
 
 
 def settings_table(registry: Registry[Any], name: str) -> Table:
-    """Return a table of the settings of an entry: default (in command-line syntax) and allowed values."""
+    """Return a table of the settings of the entry `name`, with defaults and allowed values."""
     from goalward.registry import summary
     from goalward.settings import settings_of
 
@@ -168,13 +168,13 @@ def settings_table(registry: Registry[Any], name: str) -> Table:
 
 
 def default_text(setting: Setting, from_world: bool) -> str:
-    """Return the default of a setting in command-line syntax; of a longer text, only the first line."""
+    """Return the first line of the default of `setting`, in command-line syntax."""
     from goalward.settings import MISSING, plain
 
     if setting.default is MISSING:
         return "computed from the true world" if from_world else "required"
     if setting.registry is not None and setting.default is not None:
-        # An inline table of TOML, which cannot express None: entries that are None are left out.
+        # This is an inline table in TOML. TOML has no None, so entries that are None are left out.
         values = plain(setting.default)
         return f"{{{', '.join(f'{name} = {value!r}' for name, value in values.items() if value is not None)}}}"
     first, _, rest = str(setting.default).partition("\n")
@@ -206,7 +206,7 @@ def model_facts(ssp: SSP, title: str = "") -> Table:
 
 
 def structure_facts(ssp: SSP, structure: Structure) -> Table:
-    """Return the results of graph analysis: dead ends, unreachable states, zero-cost loops."""
+    """Return the results of graph analysis, such as dead ends, unreachable states and zero-cost loops."""
     loops = structure.zero_cost_loops
     reached = "yes"
     if not structure.reaches_goal:
@@ -257,7 +257,7 @@ def some_states(ssp: SSP, states: Int64s, limit: int) -> str:
 
 
 def solution_facts(ssp: SSP, solution: Solution, tolerance: float, title: str = "") -> Table:
-    """Return the value of the start, its proved bounds and the method that computed them."""
+    """Return the value of the initial state, the proved bounds on this value, and the method used."""
     import numpy as np
 
     from goalward.planning.goal_first import GoalFirstSolution
@@ -301,7 +301,7 @@ def solution_facts(ssp: SSP, solution: Solution, tolerance: float, title: str = 
 
 
 def solution_table(ssp: SSP, solution: Solution, tolerance: float, limit: int) -> Table:
-    """Return the values, bounds and actions of the first states, one row each."""
+    """Return the values, bounds and actions of the first `limit` states, with one row for each state."""
     from goalward.planning.goal_first import GoalFirstSolution
     from goalward.ssp.layout import state_label
 
@@ -328,5 +328,5 @@ def solution_table(ssp: SSP, solution: Solution, tolerance: float, limit: int) -
 
 
 def digits_of(tolerance: float) -> int:
-    """Return how many digits to print: two more than the tolerance guarantees, but from 5 to 17."""
+    """Return how many digits to print: two more than `tolerance` guarantees, at least 5 and at most 17."""
     return min(max(2 - math.floor(math.log10(tolerance)), 5), 17)

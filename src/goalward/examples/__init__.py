@@ -1,7 +1,7 @@
 """The examples of the README as a package: ``from goalward.examples.warehouse import Warehouse``.
 
 The files are in ``examples/`` of the repository, and beside this file in an installed package.
-``python -m goalward.examples`` copies them into a new folder ``examples``, so that the commands of the README work.
+``python -m goalward.examples`` copies the files into a new folder ``examples``, which the README uses.
 """
 
 from pathlib import Path
