@@ -82,7 +82,7 @@ def test_files_are_the_same_each_time(tmp_path, figure):
 
 
 def test_endings_that_are_no_formats(tmp_path):
-    with pytest.raises(SettingError, match=r"y\.bmp: .* must be one of \.png, \.pdf, \.svg\. Without"):
+    with pytest.raises(SettingError, match=r"y\.bmp: .* use the ending \.png or \.pdf or \.svg\. Without"):
         figure_files(tmp_path / "y.bmp")
 
 

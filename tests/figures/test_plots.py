@@ -121,8 +121,8 @@ def test_what_cannot_be_drawn(results):
         ({"measure": "x"}, SettingError, "measure is 'x'; it must be one of regret, gap_regret, cost, steps"),
         ({"level": "x"}, SettingError, "level is 'x'; it must be a number between 0 and 1"),
         ({"kind": "growth", "level": "x"}, SettingError, "level is 'x'; it must be a number between 0 and 1"),
-        ({"results": "results"}, SettingError, "this is 'results'"),
-        ({"kind": "growth"}, SettingError, "sweeps no numeric setting"),
+        ({"results": "results"}, SettingError, "got 'results'"),
+        ({"kind": "growth"}, SettingError, "sweeps a numeric setting"),
     ):
         with pytest.raises(error, match=message):
             plot(**{"results": results} | arguments)

@@ -149,7 +149,7 @@ def test_growth_across_a_sweep():
     panel = growth_figure(results).axes[0]
     assert panel.get_legend().get_texts()[0].get_text().startswith("a: exponent 1.9")
     assert [text.get_text() for text in panel.get_xticklabels()] == ["2", "4", "8"]
-    with pytest.raises(SettingError, match="sweeps no numeric setting"):
+    with pytest.raises(SettingError, match="sweeps a numeric setting"):
         growth_figure(study(cell_results("grid", "a", 5.0)))
 
 

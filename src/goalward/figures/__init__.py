@@ -1,8 +1,8 @@
-"""Figures of results, drawn by Matplotlib, and the styles and symbols that pages share with them.
+"""Figures of results, drawn by Matplotlib. Figures and pages share their line styles and symbols.
 
-A figure is one function that is decorated with ``@figure("name")`` and imported below. It takes results and its own
-settings, and returns a Matplotlib figure. `plot`, ``goalward plot --kind`` and ``goalward list figures`` find it by its
-name. Matplotlib is imported with the first figure.
+Each figure is one function that is decorated with ``@figure("name")`` and imported below. The function takes results
+and settings, and returns a Matplotlib figure. `plot`, ``goalward plot --kind`` and ``goalward list figures`` use the
+registered name. Matplotlib is imported with the first figure.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ figure = registry.register
 
 
 def plot(results: Results | Run | CostDistribution | Report, kind: str = "regret", **settings: Any) -> Figure:
-    """Draw one figure of a study, the regret of a run, or a distribution of costs; ``figure.savefig(path)`` writes it.
+    """Draw a figure of a study, a run or a distribution of costs. ``figure.savefig(path)`` saves the figure.
 
     Parameters
     ----------
     results
-        The results of a study, the distribution of a policy's cost, or a report of `goalward.theory`. Or a run, whose
-        regrets along the episodes are drawn, or whose costs if the true model is not known.
+        The results of a study, a run, the distribution of a policy's cost, or a report of `goalward.theory`. For a run,
+        regret is drawn along the episodes. If the true model is not known, costs are drawn instead of regret.
     kind
-        The name of a figure: ``regret`` or ``growth``; ``goalward list figures`` describes them.
+        The name of a figure in ``goalward list figures``: ``regret`` or ``growth``.
     settings
-        The settings of the figure, as ``goalward list figures NAME`` lists them: for ``regret`` its ``measure``,
-        ``axes``, ``level``, ``band`` and ``guides``. A single run has none.
+        The settings of the figure, as ``goalward list figures NAME`` lists them. The figure ``regret`` has the settings
+        ``measure``, ``axes``, ``level``, ``band`` and ``guides``. The figure of a single run has no settings.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def plot(results: Results | Run | CostDistribution | Report, kind: str = "regret
 
         return theory_figure([results], results.run.agent.name)
     if isinstance(results, Run | CostDistribution) and (settings or kind != "regret"):
-        raise SettingError("a single run or distribution is drawn in one way: leave out the kind and its settings")
+        raise SettingError("a run or distribution has only one kind of figure; leave out the kind and the settings")
     if isinstance(results, CostDistribution):
         from goalward.figures.distribution import distribution_figure
 
@@ -66,7 +66,5 @@ def plot(results: Results | Run | CostDistribution | Report, kind: str = "regret
 
         return curve_figure(results, f"{results.agent.name}: {len(results.costs):,} episodes, seed {results.seed}")
     if not isinstance(results, Results):
-        raise SettingError(
-            f"plot needs results of gw.run or gw.open_results, or a run of gw.learn; this is {results!r}"
-        )
+        raise SettingError(f"plot needs results of gw.run or gw.open_results, or a run of gw.learn; got {results!r}")
     return registry.find(kind)(results, **settings)

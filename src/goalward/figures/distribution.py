@@ -1,4 +1,4 @@
-"""The distribution of cost as a figure: P(cost <= b) with its bounds, the mean, and the mean of the worst episodes."""
+"""The figure of a cost distribution: bounds of P(cost <= b), the mean, and the mean of the worst episodes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from goalward.figures.drawing import finish_axes, new_figure
 from goalward.planning.distribution import CostDistribution, interval
 
-SHOWN = 0.999  # of the probability; the rest of the tail would squeeze the picture
+SHOWN = 0.999  # probability on the horizontal axis; a longer tail would squeeze the curve
 WORST = 0.95
 LINE, MEAN, TAIL = "#0072b2", "#000000", "#d55e00"
 

@@ -1,4 +1,4 @@
-"""How figures look and how they are saved: plain axes, and the same bytes for the same figure."""
+"""The code that all figures share. Axes are plain, and equal figures are saved as equal bytes."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ class ShownFigure(Figure):
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure of a size in inches."""
+    """Return an empty figure. `width` and `height` are in inches."""
     figure = ShownFigure(figsize=(width, height), dpi=150, layout="constrained")
     FigureCanvasAgg(figure)
     return figure
 
 
 def finish_axes(axes: Axes) -> None:
-    """Remove the upper and the right edge, draw a faint grid, and group the digits of large numbers."""
+    """Remove the top and right edges, draw a faint grid, and write large numbers with commas."""
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter("{x:,.10g}")
     axes.spines[["top", "right"]].set_visible(False)
@@ -52,17 +52,17 @@ def finish_axes(axes: Axes) -> None:
 
 
 def caveat_handles(caveats: Mapping[str, str]) -> list[Line2D]:
-    """Return the legend entries that explain the asterisks at the agents' names."""
+    """Return the legend entries that explain the asterisks after agents' names."""
     return [Line2D([], [], linestyle="none", label=mathtext(f"* {text}")) for text in dict.fromkeys(caveats.values())]
 
 
 def figure_files(path: Path) -> list[Path]:
-    """Return the files to write for a name, one for each format if it has no ending; SettingError for other endings."""
+    """Return the files to write. A `path` without an ending gives one file for each format."""
     check_not_folder(path)
     if path.suffix and path.suffix.removeprefix(".").lower() not in FORMATS:
-        known = ", ".join(f".{ending}" for ending in FORMATS)
+        known = " or ".join(f".{ending}" for ending in FORMATS)
         raise SettingError(
-            f"{path}: figures are not written as {path.suffix}; the ending must be one of {known}."
+            f"{path}: no figure can be written as {path.suffix}; use the ending {known}."
             f" Without an ending, {', '.join(FORMATS)} are written"
         )
     return [path] if path.suffix else [path.with_name(f"{path.name}.{ending}") for ending in FORMATS]
@@ -84,7 +84,7 @@ def add_legend(figure: Figure, handles: Sequence[Artist]) -> None:
 
 
 def save_figure(figure: Figure, files: Iterable[Path]) -> None:
-    """Write a figure to files in the formats of their endings."""
+    """Write `figure` to each of `files`, in the format of the file's ending."""
     # The layout takes longer than the drawing and is the same for all formats.
     figure.draw_without_rendering()
     figure.set_layout_engine("none")

@@ -1,7 +1,7 @@
-"""A solution on a grid as a figure: values as colours and texts, actions as arrows.
+"""Draws a solution on a grid: values as colours and texts, actions as arrows.
 
-Viridis reads the same with every kind of colour vision. Walls, dead ends, start and goal differ in lightness and sign
-as well as in hue. Cells of grids with more than 40 cells a side have only a colour.
+The colour scale (viridis) suits every kind of colour vision. Walls, dead ends, start and goal have different signs and
+different lightness. If a side of the grid has more than 40 cells, the cells have only a colour.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ START_MARK, GOAL_MARK = MARK | {"marker": "o"}, MARK | {"marker": "*"}
 
 
 def grid_figure(ssp: SSP, values: Floats, policy: Int64s, title: str = "") -> Figure:
-    """Draw the value and the action of every state in its cell; action -1 means no action."""
+    """Draw the value and the action of every state into the state's cell. Action -1 means no action."""
     layout = layout_of(ssp)
     inches = min(1.1, 12.0 / max(layout.rows, layout.columns))  # the side of a cell
     points = 72.0 * inches
-    # A narrow grid still needs the width of the legend, a flat one the height of the bar's label.
+    # A narrow grid still needs room for the legend, and a flat grid needs room for the label of the colour bar.
     figure = new_figure(max(layout.columns * inches + 2.1, 5.6), max(layout.rows * inches, 1.9) + 1.6)
     axes = figure.subplots()
     scale = Normalize(0.0, float(values[np.isfinite(values)].max(initial=0.0)) or 1.0)
@@ -71,21 +71,21 @@ def grid_figure(ssp: SSP, values: Floats, policy: Int64s, title: str = "") -> Fi
 
 
 def state_colours(values: Floats, scale: Normalize) -> Floats:
-    """Return the colour of each state; states of infinite value have a separate colour."""
+    """Return the colour of each state. States with infinite values have a colour of their own."""
     colours = mpl.colormaps[COLOURS](scale(np.where(np.isfinite(values), values, 1.0)))[:, :3]
     colours[np.isinf(values)] = to_rgb(DEAD_END)
     return np.asarray(colours)
 
 
 def ink_colours(colours: Floats) -> list[str]:
-    """Return, for each colour, the ink with more contrast against it (luminance as in WCAG 2)."""
+    """Return black or white for each background colour, whichever has more contrast (as in WCAG 2)."""
     linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
     luminance = linear @ np.array([0.2126, 0.7152, 0.0722])
     return list(np.where(luminance > 0.179, INK, PAPER))
 
 
 def draw_texts(axes: Axes, layout: GridLayout, values: Floats, inks: Sequence[str], points: float) -> None:
-    """Write values into the upper halves of cells, large into the middle of dead ends, and the signs of the ground."""
+    """Write the value of each state, and the letter of the map, into the state's cell."""
     texts = [number(value, 4 if points >= 43.0 else 3, zeros=True, infinity=INFINITY) for value in values]
     size = min(13.0, 1.35 * points / max(4, *map(len, texts)))
     for cell, text, ink, value in zip(layout.cells, texts, inks, values, strict=True):
@@ -98,7 +98,7 @@ def draw_texts(axes: Axes, layout: GridLayout, values: Floats, inks: Sequence[st
 
 
 def draw_actions(axes: Axes, ssp: SSP, policy: Int64s, inks: Sequence[str], points: float) -> None:
-    """Draw actions into the lower halves of cells: directions as arrows, others as characters."""
+    """Draw actions into the lower halves of cells: directions as arrows, all other actions as characters."""
     acting = policy >= 0
     layout, actions, colours = layout_of(ssp), policy[acting], np.array(inks)[acting]
     y, x = np.divmod(layout.cells[acting], layout.columns)
@@ -118,7 +118,7 @@ def draw_actions(axes: Axes, ssp: SSP, policy: Int64s, inks: Sequence[str], poin
 
 
 def draw_frame(axes: Axes, layout: GridLayout, title: str, lines: bool) -> None:
-    """Name the axes, number some rows and columns, and on request draw lines between the cells."""
+    """Label the axes and some rows and columns. If `lines` is true, draw lines between the cells."""
     axes.set_title(mathtext(title, " \n"))
     axes.set_xlabel("column" if layout.wind is None else "column and its wind")
     axes.set_ylabel("row")
@@ -135,13 +135,13 @@ def draw_frame(axes: Axes, layout: GridLayout, title: str, lines: bool) -> None:
 
 
 def ticks(count: int) -> list[int]:
-    """Return at most twelve round numbers below a count."""
+    """Return at most twelve round numbers below `count`."""
     values = MaxNLocator(11, integer=True, steps=[1, 2, 5, 10]).tick_values(0, count - 1)
     return [int(tick) for tick in values if 0 <= tick < count]
 
 
 def legend_entries(ssp: SSP, values: Floats) -> list[Line2D | Patch]:
-    """Return the legend entries of the signs that the grid shows."""
+    """Return legend entries for the signs in the grid."""
     layout = layout_of(ssp)
     entries: list[Line2D | Patch] = [
         Line2D([], [], markersize=8.0, label="start", **START_MARK),

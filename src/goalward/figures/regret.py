@@ -1,8 +1,8 @@
-"""Regret as curves: along the episodes, as in the paper's figure, across a sweep, and of one run.
+"""Figures of regret: along the episodes (as in the paper), across a sweep, and for one run.
 
-Along the episodes there is one panel per world and one line per agent: the mean over runs with a band of pointwise
-t-intervals, or the median with the middle of the runs. A truncated run has no regret after its end, and the mean of the
-other runs would be biased low. So the line ends where the first run ends, with a cross.
+The figure along the episodes has one panel per world and one line per agent. The line is the mean over runs, with a
+band of pointwise t-intervals, or the median, with a band of quantiles. A truncated run has no regret after its end, and
+the mean of the other runs would be biased low. So the line ends, with a cross, where one run ends.
 
 Guides show how sqrt(K) and log(K) grow, starting from a point on one of the lines.
 """
@@ -50,11 +50,11 @@ def regret_figure(
     band: Band = "mean",
     guides: bool | None = None,
 ) -> Figure:
-    """Draw the regret of every agent in every world along the episodes, or the costs if no true model is known.
+    """Draw the regret of every agent in every world along the episodes, or the costs if no model is known.
 
     The default measure on logarithmic axes is the gap regret: realised regret can fall below zero by chance, and
-    negative values have no logarithm. `band` is ``mean``, with t-intervals, or ``median``, with the middle `level` of
-    the runs. `guides` draws sqrt(K) and log(K), by default on logarithmic axes.
+    negative values have no logarithm. With the `band` ``mean``, the band consists of t-intervals. With
+    ``median``, the band shows the middle `level` of the runs. `guides` adds sqrt(K) and log(K) (default: on log axes).
     """
     usual = "gap_regret" if axes == "log" else "regret"
     known = any(cell.has_model for cell in results.cells)
@@ -103,7 +103,7 @@ def draw_panel(
     measure: str,
     axes: str,
 ) -> dict[str, tuple[Floats, Floats]]:
-    """Draw a line for each agent; return the lines, as points and heights."""
+    """Draw a line for each agent. Return the points and heights of the lines."""
     lines = {}
     longest = max(cell.cell.episodes for cell in cells)
     for cell, (points, mean, low, high) in zip(cells, bands, strict=True):
@@ -111,12 +111,12 @@ def draw_panel(
         if not len(points):
             continue
         if axes == "log":
-            # In the first episodes intervals of regret reach below zero, which a logarithmic axis cannot show.
+            # In the first episodes, intervals of regret contain negative numbers, which logarithmic axes cannot show.
             shown = points >= (min(10.0, longest / 100.0, points[-1]) if measure in REGRETS else 1.0)
             points, mean, low, high = points[shown], mean[shown], low[shown], high[shown]
             low = np.maximum(low, 1e-3 * np.abs(mean))
         lines[cell.cell.agent.label] = (points, mean)
-        # The thin edges tell bands apart where they overlap.
+        # Thin edges make overlapping bands distinguishable.
         fill: dict[str, Any] = {"facecolor": (style.colour, 0.14), "edgecolor": (style.colour, 0.7)}
         panel.fill_between(points, low, high, linewidth=0.6 if len(cell.runs) > 1 else 0.0, **fill)
         panel.plot(points, mean, **line_look(style))
@@ -143,7 +143,7 @@ def draw_panel(
 
 
 def draw_guides(panel: Axes, lines: list[tuple[Floats, Floats]], log: bool) -> list[NamedLine]:
-    """Draw sqrt(K) and log(K) from the start of the lowest line, on linear axes from a tenth of the highest one."""
+    """Draw sqrt(K) and log(K), scaled to meet a point of one of the lines."""
     places = [(x, y, 0 if log else len(x) // 10) for x, y in lines]
     starts = [(float(y[place]), float(x[place])) for x, y, place in places if len(x) and 0.0 < y[place] < np.inf]
     if not starts:
@@ -157,7 +157,7 @@ def draw_guides(panel: Axes, lines: list[tuple[Floats, Floats]], log: bool) -> l
 
 
 def name_lines(panel: Axes, lines: list[NamedLine]) -> None:
-    """Write the names of lines right of the panel, at the heights where they end, moved apart where they overlap."""
+    """Write the name of each line to the right of its end. Names that would overlap are moved apart."""
     to_axes = panel.transScale + panel.transLimits
     ends = []
     for name, colour, _, y in lines:
@@ -182,10 +182,10 @@ def say_empty(panel: Axes, message: str) -> None:
 
 @figure("growth")
 def growth_figure(results: Results, level: Confidence = 0.95, band: Band = "mean") -> Figure:
-    """Draw the final gap regret against a swept setting of the world, with the fitted powers; `band` as for regret."""
+    """Draw the final gap regret against a swept setting of the world, with fitted powers and a `band`."""
     sweeps = sweep_rows(results, level)
     if not sweeps:
-        raise SettingError("the study sweeps no numeric setting of a world; growth has nothing to show")
+        raise SettingError("growth needs a study that sweeps a numeric setting of a world; choose --kind regret")
     groups = list(dict.fromkeys((row.world, row.setting) for row in sweeps))
     styles = agent_styles(results.algorithms().items())
     figure = new_figure(1.0 + 4.4 * len(groups), 4.4)
@@ -212,7 +212,7 @@ def growth_figure(results: Results, level: Confidence = 0.95, band: Band = "mean
 
 
 def draw_growth(panel: Axes, row: SweepRow, style: LineStyle, level: float, kind: Band, label: str) -> None:
-    """Draw every run as a dot, their means or medians with bands, and the fitted power."""
+    """Draw every run as a dot, the means or medians with bands, and the fitted power."""
     x = np.array(row.values)
     bands = [band_of(np.reshape(finals, (-1, 1)), level, kind) for finals in row.finals]
     means, low, high = np.array(bands)[:, :, 0].T
@@ -228,13 +228,13 @@ def draw_growth(panel: Axes, row: SweepRow, style: LineStyle, level: float, kind
     )  # fmt: skip
     if math.isnan(fitted):
         return
-    # The height of the line ignores settings without runs.
+    # Settings without runs do not affect the height of the line.
     at_one = np.exp(np.nanmean(np.log(means) - fitted * np.log(x)))
     panel.plot(x, at_one * x**fitted, color=style.colour, linestyle=style.dashes, linewidth=1.2)
 
 
 def curve_figure(run: Run, title: str) -> Figure:
-    """Draw both regrets of a run along its episodes; without a model, the costs of the episodes and their average."""
+    """Draw both kinds of regret of a run, or the costs of its episodes if the true model is not known."""
     colour = agent_styles([(run.agent.name, run.agent.name)])[run.agent.name].colour
     figure = new_figure(6.4, 4.0)
     axes = figure.subplots()

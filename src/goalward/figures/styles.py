@@ -1,8 +1,8 @@
-"""Styles of agents, marks of actions, and names for the causes of an epoch's end, for all figures and pages.
+"""Line styles for agents, marks for actions, and names for the causes that end epochs, in figures and pages.
 
-An algorithm has a fixed style: a colour, a marker and dashes. In a picture, the first agent that uses an algorithm gets
-this style. Further agents with the same algorithm, and users' agents, get a style that is computed from their label,
-or the next style with an unused colour. Colours alone distinguish few lines, so each line has a marker and dashes too.
+Each algorithm has a fixed style: a colour, a marker and dashes. In a picture, the first agent with an algorithm gets
+the algorithm's style. The style of any other agent depends on its label. If this style is already in use, the agent
+gets the next style with an unused colour. Only a few lines can be told apart by colour alone.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 from goalward.acting.stop_conditions import RUN_OVER, Ended
 from goalward.ssp.model import GIVE_UP, SSP
 
-# Hues in the order of Okabe and Ito's, without the yellow and with a violet for the second blue. Each has a contrast of
-# at least 3 : 1 against the page, and the colour-blind can tell them apart.
+# The hues of Okabe and Ito in their order, without yellow, and with violet instead of the second blue. Each colour has
+# a contrast of at least 3 : 1 against the page. Colour-blind readers can tell the colours apart.
 COLOURS = ("#b04800", "#bf7a05", "#159379", "#8a3ee0", "#0072b2", "#a02c78", "#000000")
-# The same hues for a dark ground.
+# The same hues for a dark background.
 DARK_COLOURS = ("#e0672a", "#ffb03b", "#2fe08a", "#8458cc", "#4aa3e8", "#c08098", "#f2f2f2")
 DASHES: tuple[Any, ...] = ((0, ()), (0, (5, 1.5)), (0, (1, 1)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -43,7 +43,7 @@ CAUSES = {
 
 
 class LineStyle(NamedTuple):
-    """The look of a line. A few lines can be told apart by colour, dashes or marker alone."""
+    """The colour, the dashes and the marker of a line."""
 
     colour: str
     dashes: Any
@@ -52,7 +52,7 @@ class LineStyle(NamedTuple):
 
     @property
     def page_colour(self) -> str:
-        """The colour in CSS, on a light and on a dark ground."""
+        """The colour in CSS, for a light and for a dark background."""
         return f"light-dark({self.colour}, {DARK_COLOURS[COLOURS.index(self.colour)]})"
 
     @property
@@ -70,7 +70,7 @@ def line_style(number: int) -> LineStyle:
 
 
 def agent_styles(agents: Iterable[tuple[str, str]]) -> dict[str, LineStyle]:
-    """Return the style of each agent, given as its label and the name of its algorithm.
+    """Return the style of each agent by label. `agents` are pairs of a label and the name of an algorithm.
 
     >>> styles = agent_styles([("mine", "psrl"), ("other", "uc-ssp")])
     >>> styles["mine"] == agent_styles([("first", "ulcvi"), ("mine", "psrl")])["mine"]
@@ -88,7 +88,7 @@ def agent_styles(agents: Iterable[tuple[str, str]]) -> dict[str, LineStyle]:
 
 
 def free_number(first: int, taken: list[int]) -> int:
-    """Return the first unused number from `first` on, preferably one with an unused colour, then an unused marker."""
+    """Return the next unused number from `first` on, if possible with an unused colour or marker."""
     styles = [line_style(number) for number in taken]
     colours, markers = {style.colour for style in styles}, {style.marker for style in styles}
     candidates = [line_style((first + step) % STYLES) for step in range(STYLES)]
@@ -102,7 +102,7 @@ def marked(label: str, caveats: Mapping[str, str]) -> str:
 
 
 def action_marks(ssp: SSP) -> list[str]:
-    """Return one character for each action: arrows for directions and for giving up, else initials, else digits."""
+    """Return one character for each action: an arrow if all names are directions, else an initial or a digit."""
     names = [ssp.action_name(action).lower() for action in range(ssp.actions)]
     if all(name in ARROWS for name in names):
         return [ARROWS[name] for name in names]
@@ -114,7 +114,7 @@ def action_marks(ssp: SSP) -> list[str]:
 
 
 def cause_name(ended: int) -> str:
-    """Return the name of what ended an epoch: the stop conditions that were met, or otherwise the end of the run."""
+    """Return why an epoch ended, in words: the stop conditions that were met, or the end of the run."""
     flags = [flag for flag in Ended if ended & flag]
     conditions = [flag for flag in flags if not flag & RUN_OVER]
     return " and ".join(CAUSES[flag] for flag in conditions or flags)

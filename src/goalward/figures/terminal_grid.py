@@ -1,4 +1,4 @@
-"""A grid as text: values and arrows in boxes where they fit into the terminal, otherwise only arrows."""
+"""A grid as text. If the terminal is wide enough, boxes contain values and arrows; otherwise there are only arrows."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ Cells = list[list[str]]
 
 
 def has_picture(ssp: SSP) -> bool:
-    """Return whether a model lies on a grid of one floor."""
+    """Return whether a model has a grid layout with one floor."""
     return ssp.layout is not None and ssp.layout.floors is None
 
 
 def layout_of(ssp: SSP) -> GridLayout:
-    """Return the layout of a model that can be drawn; raises ShapeError for others."""
+    """Return the layout of a model. Raise ShapeError if the model cannot be drawn."""
     if ssp.layout is None:
-        raise ShapeError("the model has no grid layout and cannot be drawn; create it with layout=...")
+        raise ShapeError("the model has no grid layout and cannot be drawn; create the model with layout=...")
     if not has_picture(ssp):
         raise ShapeError("the grid has several floors, which one picture cannot show; `goalward watch` shows them")
     return ssp.layout
 
 
 def grid_text(ssp: SSP, values: Floats, policy: Int64s, *, width: int = 100) -> str | None:
-    """Return a picture with the value and the action of every state in its cell, and its legend.
+    """Return a picture of a grid and a legend. The cell of a state shows the state's value and action.
 
-    Action -1 means no action. A line has at most `width` characters; None if not even arrows fit.
+    Action -1 means no action. Lines have at most `width` characters. If not even arrows fit, return None.
     """
     layout = layout_of(ssp)
     if layout.columns > width or layout.rows > MOST_ROWS:
@@ -63,7 +63,7 @@ def grid_text(ssp: SSP, values: Floats, policy: Int64s, *, width: int = 100) -> 
 
 
 def ground_text(ssp: SSP, width: int = 100) -> str | None:
-    """Return the map of a grid and the meaning of its characters; None without a map, or if it is too large."""
+    """Return the map of a grid and the meaning of its characters, or None if there is no map that fits."""
     layout = layout_of(ssp)
     if layout.ground is None or layout.columns > width or layout.rows > MOST_ROWS:
         return None
@@ -76,7 +76,7 @@ def ground_text(ssp: SSP, width: int = 100) -> str | None:
 
 
 def ground_meanings(ssp: SSP) -> dict[str, str]:
-    """Return the meaning of each character of a map; empty for a grid that was not read from a map."""
+    """Return the meaning of each character of a map. Without a map, return an empty dictionary."""
     layout = layout_of(ssp)
     if layout.ground is None:
         return {}
@@ -90,18 +90,18 @@ def ground_meanings(ssp: SSP) -> dict[str, str]:
 
 
 def step_costs(ssp: SSP) -> Floats:
-    """Return the costs of all actions but giving up."""
+    """Return the costs of all actions except giving up."""
     return np.delete(ssp.costs, [] if ssp.give_up is None else [ssp.give_up], axis=1)
 
 
 def cost_range(costs: Floats) -> str:
-    """Return the smallest and the largest finite cost as text; empty if there is none."""
+    """Return the smallest and the largest finite cost as text, or an empty text if no cost is finite."""
     real = np.unique(costs[np.isfinite(costs)])
     return " to ".join(number(cost, 5) for cost in real[[0, -1][: len(real)]])
 
 
 def arrange(layout: GridLayout, states: list[str], goal: str, wall: str) -> Cells:
-    """Return the text of every cell, row by row."""
+    """Return one text for each cell, row by row."""
     cells = [wall] * (layout.rows * layout.columns)
     for cell, text in zip(layout.cells, states, strict=True):
         cells[cell] = text
@@ -111,7 +111,7 @@ def arrange(layout: GridLayout, states: list[str], goal: str, wall: str) -> Cell
 
 
 def boxed_cells(ssp: SSP, layout: GridLayout, values: Floats, actions: list[str]) -> Cells:
-    """Return the text of each box, all of one width: the mark of the start, the value, the action."""
+    """Return the text of each box: the mark of the start, the value and the action. All texts have equal width."""
     written = [number(value, 4, zeros=True, infinity=INFINITY) for value in values]
     room = max(map(len, written))
     states = [f" {value:>{room}} {action}" for value, action in zip(written, actions, strict=True)]
@@ -127,5 +127,5 @@ def draw_boxes(cells: Cells, padding: str) -> str:
 
 
 def has_walls(layout: GridLayout) -> bool:
-    """Return whether some cell is neither a state nor a goal."""
+    """Return whether at least one cell is neither a state nor a goal."""
     return len(layout.cells) + len(layout.goals) < layout.rows * layout.columns

@@ -1,4 +1,4 @@
-"""Runs and the paper's bounds in six panels: the mean as a thick line, a few runs as thin lines, or many as a band."""
+"""Compares runs with the paper's bounds in six panels. Thick lines are means; thin lines or bands show runs."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LOGARITHMIC = ("regret", "epochs", "gap regret in units", "L1 distance of sample
 
 
 def theory_figure(reports: Sequence[Report], title: str) -> Figure:
-    """Draw runs of the same agent in the same world, or in worlds of the same distribution, with the bounds."""
+    """Draw the bounds and the runs of one agent. All runs are in the same world or distribution of worlds."""
     points = reports[0].points
     curves = {name: np.array([report.curves[name] for report in reports]) for name in reports[0].curves}
     for name, unit in (("over_reference", curves["reference"]), ("over_limit", curves["log_limit"])):
@@ -63,14 +63,14 @@ def theory_figure(reports: Sequence[Report], title: str) -> Figure:
 
 
 def scaled_theorem(theorem: str, bounds: Floats, regrets: Floats) -> tuple[str, Floats]:
-    """Return a theorem's order, scaled to meet the mean regret at the end because it has no constant, and its label."""
+    """Return a label and a curve for a theorem's order, scaled to end at the mean regret."""
     last = float(bounds[:, -1].mean())
     factor = float(regrets[:, -1].mean()) / last if last > 0.0 else math.nan
     return f"order of {theorem}, times {factor:.1e}", bounds * factor
 
 
 def draw(panel: Axes, points: Int64s, numbers: Floats, colour: str, label: str) -> None:
-    """Draw the curves of all runs and their mean; nothing if no value is finite."""
+    """Draw the curves of all runs and their mean. If no value is finite, draw nothing."""
     if not np.isfinite(numbers).any():
         return
     mean, low, high = band_of(numbers, 0.95)
