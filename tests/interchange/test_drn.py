@@ -117,7 +117,7 @@ def test_names_are_made_fit_for_lines(path: Path) -> None:
         (
             "@type: MDP",
             "@type: CTMC",
-            "@type is 'CTMC'; goalward reads the types MDP and DTMC only: export the embedded",
+            "@type is 'CTMC'; goalward reads only the types MDP and DTMC; export the embedded",
         ),
         ("@type: MDP", "@type: POMDP", "@type is 'POMDP'; .* or the underlying MDP"),
         ("@type: MDP", "@type: Markov Automaton", "'Markov Automaton'; .* export the embedded"),
@@ -126,7 +126,7 @@ def test_names_are_made_fit_for_lines(path: Path) -> None:
         ("rational", "double-interval", "@value_type is 'double-interval'; it must be double or rational"),
         ("@parameters\n", "@parameters\np q", "has parameters; give them values and export the model again"),
         ("@model", "@modle", "line 15: '@modle' is not a line of a DRN header"),
-        ("@nr_states\n4", "@nr_states\n5", "@nr_states says 5, but the file has 4; it is incomplete"),
+        ("@nr_states\n4", "@nr_states\n5", "@nr_states says 5, but the file has 4; export the model"),
         ("@nr_choices\n5", "@nr_choices\n9", "@nr_choices says 9, but the file has 5"),
         ("state 1\n", "state 2\n", "line 23: 'state 2' is out of order"),
         ("state 1\n", "state 1 !0.5\n", "line 23: the state has a rate"),
@@ -145,11 +145,11 @@ def test_names_are_made_fit_for_lines(path: Path) -> None:
         ("0 : 0.25", "-1 : 0.25", "line 25: a branch leads to '-1'"),
         ("0 : 0.25", f"{10**30} : 0.25", "line 25: a branch leads to '1000"),
         ("0 : 0.25", f"{'9' * 9000} : 0.25", "line 25: a branch leads to '999"),
-        ("0 : 0.25", "4 : 0.25", "a branch leads to state 4; there are 4 states"),
+        ("0 : 0.25", "4 : 0.25", "a branch leads to state 4, but there are only 4 states"),
         ("0 : 0.25", "0 : 0.2", "the probabilities of choice 0 of state 1 sum to 0.95; .* normalize=True"),
         ("0 : 0.25", "0 : 1e400", "has probability inf"),
         ("0 : 0.25", "0 : -0.25", "has probability -0.25"),
-        (" init", "", "0 states are initial; choose one with start="),
+        (" init", "", "0 initial states; pass the number of one state as start="),
     ],
 )
 def test_lines_that_are_wrong(path: Path, old: str, new: str, message: str) -> None:

@@ -112,17 +112,15 @@ def test_another_prior(path: Path) -> None:
     path.write_text(HEADER + LOG)
     estimate = gw.learn_from(path, goal="work", prior=gw.Dirichlet(1.0))
     assert estimate.mean.row(0, 0)[1] == pytest.approx(np.array([1.0, 3.0, 1.0]) / 5.0)
-    with pytest.raises(SettingError, match="a prior has its own support; leave support out"):
+    with pytest.raises(SettingError, match="support is only for the default prior; leave out support"):
         gw.learn_from(path, goal="work", prior=gw.Dirichlet(1.0), support="logged")
 
 
 def test_unfinished_episodes_are_refused_or_left_out(path: Path) -> None:
     """The pit is reached and never left; without it, the bridge leads nowhere, and so does the road to it."""
     path.write_text(HEADER + LOG + "3,0,home,jump,1,bridge\n3,1,bridge,fall,1,pit\n")
-    message = (
-        r"row 8 .*leads to 'pit', where no action was ever played; name it as a goal, or pass drop_unfinished=True"
-    )
-    with pytest.raises(FileError, match=rf"{message} .* \(1 such steps\)"):
+    message = r"row 8 .*leads to 'pit', where no action was ever played \(1 such steps\); name this state as a goal"
+    with pytest.raises(FileError, match=message):
         gw.learn_from(path, goal="work")
     estimate = gw.learn_from(path, goal="work", drop_unfinished=True)
     assert (estimate.left_out, estimate.mean.state_names) == (2, ("home", "stop"))
@@ -146,7 +144,7 @@ def test_columns_of_episodes_may_be_absent(path: Path) -> None:
         ("1,2,home,walk,5,work\n", "step in row 7 .*does not continue the step in row 4"),
         ("1,3,home,walk,5,work\n", "step in row 7 .*does not continue the step in"),
         ("3,0,home,bus,1,stop\n3,1,home,bus,1,stop\n", "row 8 .*does not continue the step in"),
-        ("3,0,work,walk,1,home\n", "the step in row 7 .*starts in the goal, where every episode ends"),
+        ("3,0,work,walk,1,home\n", "the step in row 7 .*starts in the goal, where episodes end"),
         ("3,0,home,walk,-1,work\n", "the step in row 7 .*has cost -1; costs must be finite and not negative"),
         ("3,0,home,walk,inf,work\n", "the step in row 7 .*has cost inf"),
         ("3,0,,walk,1,work\n", "there is no state in row 7"),

@@ -71,19 +71,19 @@ def header(**changes: bytes) -> bytearray:
     ("content", "message"),
     [
         (header(size=b"77777777777\0"), "ends inside 'name' of 8,589,934,591 bytes"),
-        (header(size=b"\xff" * 12), "the tar header at byte 0 has a size or a kind that no model needs"),
-        (header(size=b"-0000000001\0"), "the tar header at byte 0 has a size"),
-        (header(size=b"00000000009\0"), r"not a tar file, .* \(invalid header\)"),
+        (header(size=b"\xff" * 12), "the tar header at byte 0 has an unknown size or kind"),
+        (header(size=b"-0000000001\0"), "the tar header at byte 0 has an unknown size"),
+        (header(size=b"00000000009\0"), r"not a tar file \(invalid header\)"),
         (header(size=b"\x80" + b"\xff" * 11), "ends inside 'name'"),
         (header(size=b"\x80" + b"\xff" * 11, kind=b"x"), "not a tar"),
         (header(size=b"\xff" * 12, kind=b"x"), "not a tar"),
         (header(size=b"\xff" * 12, kind=b"L"), "not a tar"),
-        (header(kind=b"S"), "a size or a kind that no model needs"),
+        (header(kind=b"S"), "an unknown size or kind"),
         (header(name=b"\xff\xfe"), "not UTF-8"),
         (header()[:514], "ends inside 'name' of 4 bytes"),
-        (bytearray(b"x" * 512), "not a tar file, plain or compressed"),
-        (bytearray(b"x" * 100), "not a tar file, plain or compressed"),
-        (header()[:1024] + header(), "holds 'name' twice"),
+        (bytearray(b"x" * 512), "not a tar file"),
+        (bytearray(b"x" * 100), "not a tar file"),
+        (header()[:1024] + header(), "contains 'name' twice"),
         (header()[:1024] + b"x" * 512, "no tar header at byte 1024"),
         (header()[:1024] + header()[:100], "no tar header at byte 1024"),
         (header(kind=b"L")[:1024] * 2000, "not a tar"),
@@ -110,12 +110,12 @@ def test_a_negative_size_in_an_extended_header_is_refused(size: str) -> None:
         member = tarfile.TarInfo("name")
         member.pax_headers = {"size": size}
         tar.addfile(member)
-    with pytest.raises(FileError, match="a size or a kind that no model needs"):
+    with pytest.raises(FileError, match="an unknown size or kind"):
         tar_members(body)
 
 
 def test_too_many_members() -> None:
-    with pytest.raises(FileError, match="holds more than 10,000 files"):
+    with pytest.raises(FileError, match="contains more than 10,000 files"):
         tar_members(io.BytesIO(b"".join(header(name=b"%06d" % number)[:1024] for number in range(10_001))))
 
 

@@ -65,7 +65,7 @@ def test_the_chain_of_a_policy() -> None:
 
 @pytest.mark.parametrize("ending", [".npz", ".json", "", ".umb"])
 def test_other_endings(tmp_path: Path, ending: str) -> None:
-    with pytest.raises(FileError, match=r"a solution is stored as \.csv; the ending is"):
+    with pytest.raises(FileError, match=r"solutions are stored as \.csv, not as"):
         gw.solve(roads()).save(tmp_path / f"policy{ending}")
 
 

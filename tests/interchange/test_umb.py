@@ -194,37 +194,37 @@ SYSTEM = "transition-system"
 @pytest.mark.parametrize(
     ("place", "value", "message"),
     [
-        ("format-version", 2, "version 2 of UMB; goalward reads version 1"),
+        ("format-version", 2, "version 2 of UMB, but goalward reads only version 1"),
         ("format-version", ..., "'format-version' is None; it must be an integer"),
         ("format-version", True, "'format-version' is True"),
         (SYSTEM, [], r"'transition-system' is \[\]; it must be an object"),
         (
             f"{SYSTEM}/time",
             "stochastic",
-            "'stochastic' time; goalward reads discrete time only: export the embedd",
+            "'stochastic' time, which goalward cannot read; export the embedd",
         ),
-        (f"{SYSTEM}/#players", 2, "a game of 2 players; goalward reads models with one player only"),
+        (f"{SYSTEM}/#players", 2, "a game of 2 players; goalward reads only models with one player"),
         (
             f"{SYSTEM}/#observations",
             3,
-            "has observations; goalward reads fully observable models only: export the underlying",
+            "has observations, which goalward cannot read; export the underlying",
         ),
         (f"{SYSTEM}/branch-probability-type", ..., "has no probabilities"),
-        (f"{SYSTEM}/branch-probability-type", {"type": "double-interval"}, "type double-interval .* with doubles"),
+        (f"{SYSTEM}/branch-probability-type", {"type": "double-interval"}, "type double-interval .* as doubles"),
         (f"{SYSTEM}/branch-probability-type", {"type": "rational", "size": 256}, "type rational with 256 bits"),
         (f"{SYSTEM}/branch-probability-type", {"type": 3}, "'type' is 3; it must be a text"),
         (f"{SYSTEM}/#states", 0, r"'#states' is 0; it must lie in 1\.\.2147483646"),
         (f"{SYSTEM}/#states", 2**60, "'#states' is 1152921504606846976; it must lie in"),
         (f"{SYSTEM}/#states", -1, "'#states' is -1"),
         (f"{SYSTEM}/#states", 3.0, r"'#states' is 3\.0; it must be an integer"),
-        (f"{SYSTEM}/#states", 5, "state-to-choices.bin has 40 bytes; 6 entries need 48"),
+        (f"{SYSTEM}/#states", 5, "state-to-choices.bin has 40 bytes, but 6 entries need 48"),
         (f"{SYSTEM}/#choices", 4, "state-to-choices.bin does not increase from 0 to 4"),
         (f"{SYSTEM}/#branches", 2_000_000_000, "choice-to-branches.bin does not increase from 0 to 2000000000"),
-        (f"{SYSTEM}/#choice-actions", 2, "string-mapping.bin has 32 bytes; 3 entries need 24"),
+        (f"{SYSTEM}/#choice-actions", 2, "string-mapping.bin has 32 bytes, but 3 entries need 24"),
         (
             "annotations/aps/ap-0/alias",
             "other",
-            "no label is called goal; name the goal with goal=..., one of left side",
+            "no label is called goal; pass goal=... with one of left side",
         ),
         ("annotations/aps/ap-0/alias", "left side", "has the alias 'left side'; use a unique string"),
         ("annotations/aps/ap-0/alias", 7, "has the alias 7"),
@@ -234,13 +234,13 @@ SYSTEM = "transition-system"
         (
             "annotations/rewards",
             {},
-            r"there are no rewards; choose with cost=... \(--cost\) a reward structure or the cost of every",
+            r"there are no rewards; pass a reward structure or the cost of every",
         ),
         ("annotations/rewards/r-0/type", {"type": "rational-interval"}, "has numbers of type rational-interval"),
         (
             "annotations/rewards/r-1",
             {"applies-to": ["states"], "type": {"type": "double"}},
-            "there are 2 reward structures, price, r-1; choose",
+            "there are 2 reward structures, price, r-1; pass",
         ),
     ],
 )
@@ -255,8 +255,8 @@ def test_an_index_that_is_wrong(path: Path, place: str, value: Any, message: str
     [
         ("state-to-choices.bin", np.array([0, 3, 2, 4, 5], "<u8"), "does not increase from 0 to 5"),
         ("state-to-choices.bin", np.array([0, 2**63, 2**64 - 1, 4, 5], "<u8"), "does not increase from 0 to 5"),
-        ("state-to-choices.bin", None, "has no member state-to-choices.bin, so 4 and 5 must be equal"),
-        ("branch-to-target.bin", np.array([1, 1, 2, 0, 4, 2, 3], "<u8"), "branch 4 leads to state 4; there are 4"),
+        ("state-to-choices.bin", None, "the member state-to-choices.bin is missing, but 4 and 5 differ"),
+        ("branch-to-target.bin", np.array([1, 1, 2, 0, 4, 2, 3], "<u8"), "branch 4 leads to state 4, but there are"),
         ("branch-to-target.bin", np.full(7, 2**64 - 1, "<u8"), "branch 0 leads to state 18446744073709551615"),
         ("branch-to-target.bin", None, "has no member branch-to-target.bin"),
         ("branch-to-probability.bin", None, "has no member branch-to-probability.bin"),
@@ -272,14 +272,14 @@ def test_an_index_that_is_wrong(path: Path, place: str, value: Any, message: str
         ),
         ("branch-to-probability.bin", np.array([0.5, 0.5, 0.0, 0.25, 0.75, 1, 1]), "choice 1 of state 0 sum to 0; "),
         ("choice-to-branches.bin", np.array([0, 2, 2, 5, 6, 7], "<u8"), "choice 1 of state 0 has no branches"),
-        ("actions/choices/values.bin", np.array([2, 1, 3, 0, 0], "<u4"), "choice 2 has action 3; there are 3 actions"),
+        ("actions/choices/values.bin", np.array([2, 1, 3, 0, 0], "<u4"), "choice 2 has action 3, but there are"),
         ("actions/choices/strings.bin", b"ab\xffd", "strings.bin is not UTF-8"),
-        ("annotations/aps/ap-0/states/values.bin", b"1", "has 1 bytes; 1 entries need 8"),
+        ("annotations/aps/ap-0/states/values.bin", b"1", "has 1 bytes, but 1 entries need 8"),
         ("annotations/aps/ap-0/states/values.bin", bytes(8), "no state is labelled goal"),
         ("annotations/aps/ap-0/states/values.bin", b"\x0f" + bytes(7), "every state is a goal"),
-        ("annotations/aps/ap-0/states/values.bin", b"\x09" + bytes(7), "the start, state 0, is a goal; choose another"),
-        ("state-is-initial.bin", b"\3" + bytes(7), "2 states are initial; choose one with start=..."),
-        ("state-is-initial.bin", None, "0 states are initial"),
+        ("annotations/aps/ap-0/states/values.bin", b"\x09" + bytes(7), "the start .state 0. is a goal; choose another"),
+        ("state-is-initial.bin", b"\3" + bytes(7), "2 initial states; pass the number of one state as start="),
+        ("state-is-initial.bin", None, "0 initial states"),
         (
             "annotations/rewards/r-0/states/values.bin",
             np.array([1.0, -2.0, 0, 0]),
@@ -383,5 +383,5 @@ def test_mutants_of_the_index(path: Path) -> None:
 
 def test_a_file_that_is_no_archive_is_not_called_one(tmp_path: Path) -> None:
     (tmp_path / "text.umb").write_text("no tar\n")
-    with pytest.raises(FileError, match=r"text\.umb: damaged, or not a tar"):
+    with pytest.raises(FileError, match=r"text\.umb: the file is damaged or is not a tar"):
         SSP.load(tmp_path / "text.umb")

@@ -1,4 +1,4 @@
-"""Reads and writes files: models in goalward's own formats, tables, UMB and DRN; logs; solutions. No file is executed.
+"""Reads and writes files of models, logs and solutions. No file is executed.
 
 `read` and `write` choose the format by the file extension:
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Format(NamedTuple):
-    """A file format: the module with its functions `read` and `write`, and the options of `read`."""
+    """A file format: a module with functions `read` and `write`, and the options of `read`."""
 
     module: str | None
     options: tuple[str, ...]
@@ -56,29 +56,29 @@ FORMATS = {
 NAME, VERSION = "goalward-ssp", 1
 LANGUAGE_ENDINGS = (".prism", ".nm", ".pm", ".sm", ".jani")
 LANGUAGES = (
-    "Let PRISM or Storm write a model of its language to a file: prism MODEL -exportmodel model.umb -ex, or"
+    "Convert the model with PRISM or Storm: prism MODEL -exportmodel model.umb -ex, or"
     " storm --prism MODEL --buildfull --exportbuild model.umb"
 )
 
 
 def find(path: Path, does: str) -> tuple[str, Format]:
-    """Return the extension of a path and its format; raises FileError if there is no such format."""
+    """Return the extension of a path and the format for it. Raise FileError if there is no such format."""
     ending = path.suffix
     if ending not in FORMATS:
         *first, last = FORMATS
         hint = f". {LANGUAGES}" if ending in LANGUAGE_ENDINGS else ""
-        raise FileError(f"{path}: a model is {does} {', '.join(first)} or {last}; the ending is {path.suffix!r}{hint}")
+        raise FileError(f"{path}: models are {does} {', '.join(first)} or {last}, not {path.suffix!r}{hint}")
     return ending, FORMATS[ending]
 
 
 def read(path: Path, **options: Any) -> dict[str, Any]:
-    """Read a file and return the arguments of `SSP.from_rows`; options that are None or False are ignored."""
+    """Read a file and return the arguments of `SSP.from_rows`. Options that are None or False are ignored."""
     ending, format = find(path, "loaded from")
     chosen = {name: value for name, value in options.items() if value is not None and value is not False}
     for name in chosen:
         if name not in format.options:
             allowed = " and ".join(format.options)
-            raise SettingError(f"{path}: {name} cannot be chosen for a {ending} file, only {allowed}; leave it out")
+            raise SettingError(f"{path}: {ending} files have no option {name}, only {allowed}; leave out {name}")
     check_regular(path)
     if format.module is None:
         return read_own(path, **chosen)
@@ -127,13 +127,13 @@ def read_own(path: Path, start: Name | None = None) -> dict[str, Any]:
         archive.check_header(path, fields, NAME, VERSION)
     missing = next((name for name in FIELDS if name not in fields), None)
     if missing is not None:
-        raise FileError(f"{path}: damaged, {missing!r} is missing; save it again")
+        raise FileError(f"{path}: the file is damaged, because {missing!r} is missing; save the model again")
     model = {name: fields[name] for name in FIELDS}
     if model["layout"] is not None:
         try:
             model["layout"] = GridLayout(**model["layout"])
         except (TypeError, ValueError) as error:
-            raise FileError(f"{path}: the layout is damaged ({error}); save it again") from None
+            raise FileError(f"{path}: the layout is damaged ({error}); save the model again") from None
     if start is not None:
         from goalward.interchange.explicit import find_state
 

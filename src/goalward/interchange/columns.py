@@ -1,8 +1,8 @@
-"""Reads the columns of a table from a CSV or Parquet file or from memory; messages name the row of an error.
+"""Reads the columns of a table from a CSV or Parquet file or from memory. Error messages name the row.
 
-Names of states and actions are strings or integers. In a CSV file an empty field is a name only if it is quoted. The
-other known columns are numbers; unknown columns are ignored. A table is read batch by batch into growing arrays, so
-its whole text is never in memory.
+Names of states and actions are strings or integers. In a CSV file, an empty field is a name only if it is quoted. All
+other known columns contain numbers. Unknown columns are ignored. A table is read in batches into growing arrays, so its
+whole text is never in memory.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ NAMES = ("state", "action", "next_state", "episode")
 NUMBERS = ("probability", "count", "cost", "step")
 MOST_ROWS = 1 << 29
 BATCH = 1 << 15  # rows
-BLOCK = 1 << 15  # bytes of a CSV file; Arrow holds several
+BLOCK = 1 << 15  # bytes of a CSV file; Arrow keeps several blocks in memory
 SHORT_ROW = 8  # bytes
 FEW_NAMES = 1 << 12
 
 
 @contextlib.contextmanager
 def system_allocator() -> Iterator[None]:
-    """Make Arrow allocate with malloc in a block or function; its default pool keeps much of the freed memory."""
+    """Make Arrow allocate with malloc, because Arrow's own memory pool retains much of the freed memory."""
     before = pa.default_memory_pool()
     pa.set_memory_pool(pa.system_memory_pool())
     try:
@@ -45,7 +45,7 @@ def system_allocator() -> Iterator[None]:
 
 
 class Column:
-    """A growing array; room for `expected` entries is reserved, but unused entries take no memory."""
+    """A growing array. Room for `expected` entries is reserved, but unused entries take no memory."""
 
     def __init__(self, kind: type, expected: int = 0):
         self.memory: NDArray[Any] = np.empty(expected + 1024, dtype=kind)
@@ -66,16 +66,16 @@ class Column:
 
 
 class NameColumn(Column):
-    """A column of names, stored as numbers in order of appearance.
+    """A column of names. Each name is stored as a number, in order of appearance.
 
-    The names of each batch first get new numbers. Once there are as many new names as known names, equal names are
-    matched. Comparing each batch with all known names would take ten times as long.
+    All names of a batch first get new numbers. When there are as many new names as known names, equal names get
+    equal numbers. To compare each batch with all known names would take ten times as long.
     """
 
     def __init__(self, expected: int = 0):
         super().__init__(np.int32, expected)
         self.known: Any = pa.array([], pa.large_string())
-        self.ends, self.text = Column(np.int64), Column(np.uint8)  # of the names that are not matched yet
+        self.ends, self.text = Column(np.int64), Column(np.uint8)  # of names that are not yet compared
         self.count = self.matched = 0
 
     def append_names(self, texts: Any) -> None:
@@ -85,7 +85,7 @@ class NameColumn(Column):
         names = encoded.dictionary.cast(pa.large_string())
         _, offsets, text = names.buffers()
         ends = np.frombuffer(offsets, np.int64)[names.offset : names.offset + len(names) + 1]
-        # Copied: small arrays that outlive their batch would keep the allocator from returning memory.
+        # These are copies, because small arrays that outlive their batch would keep its memory from being freed.
         self.ends.append(ends[1:] - ends[0] + self.text.size)
         self.text.append(np.frombuffer(text or b"", np.uint8)[ends[0] : ends[-1]])
         self.count += len(names)
@@ -115,12 +115,12 @@ class NameColumn(Column):
 
 
 class Source:
-    """A table with columns of names and of numbers.
+    """A table with columns of names and columns of numbers.
 
     Parameters
     ----------
     table
-        The path of a ``.csv`` or ``.parquet`` file, a mapping of columns, or a table that Arrow knows: one of pyarrow,
+        The path of a ``.csv`` or ``.parquet`` file, a mapping of columns, a table of pyarrow,
         or a data frame of pandas or polars.
     """
 
@@ -138,18 +138,18 @@ class Source:
             raise
         except OSError as error:
             raise FileError(error.strerror or first_line(error)) from None
-        except Exception as error:  # the readers of damaged files raise many types
+        except Exception as error:  # damaged files cause many types of errors
             kind = "Parquet" if self.is_parquet else "CSV"
-            raise FileError(f"is damaged, or is not a table in a {kind} file ({first_line(error)})") from None
+            raise FileError(f"the file is damaged or is not a {kind} file with a table ({first_line(error)})") from None
 
     @system_allocator()
     def read(self, parts: Iterator[Any]) -> None:
-        """Read the known columns; `parts` yields the names of all columns, then batches of rows."""
+        """Read the known columns. `parts` yields the names of all columns, then batches of rows."""
         self.header: list[str] = next(parts)
         wanted = known(self.header)
         if len(set(wanted)) < len(wanted):
             repeated = next(name for name in wanted if wanted.count(name) > 1)
-            raise ShapeError(f"the table has two columns {repeated!r}; keep one")
+            raise ShapeError(f"the table has two columns {repeated!r}; remove one of them")
         expected = 0 if self.path is None else self.path.stat().st_size // SHORT_ROW
         self.columns: dict[str, Any] = {
             name: NameColumn(expected) if name in NAMES else Column(np.float64, expected) for name in wanted
@@ -161,21 +161,21 @@ class Source:
                 self.rows += batch.num_rows
                 entry.advance(0, self.rows)
                 if self.rows > MOST_ROWS:
-                    raise FileError(f"has more than {MOST_ROWS:,} rows, which is the limit")
+                    raise FileError(f"the file has more than {MOST_ROWS:,} rows, which is the limit")
         if not self.rows:
-            raise ShapeError("the table has no rows")
+            raise ShapeError("the table has no rows; add at least one row")
 
     def append(self, column: str, values: Any) -> None:
         """Add the values of a batch to a column."""
         if values.null_count:
             row = self.rows + int(np.argmax(np.asarray(values.is_null())))
-            raise ShapeError(f"there is no {column}{self.location(row)}; every row needs one")
+            raise ShapeError(f"there is no {column}{self.location(row)}; fill in the {column} of every row")
         if pa.types.is_dictionary(values.type):
             values = values.dictionary_decode()
         kind, numbers = values.type, self.columns[column]
         if isinstance(numbers, NameColumn):
             if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_integer(kind)):
-                raise ShapeError(f"the column {column!r} has type {kind}; names are texts or integers")
+                raise ShapeError(f"the column {column!r} has type {kind}; names must be texts or integers")
             numbers.append_names(values)
         elif pa.types.is_integer(kind) or pa.types.is_floating(kind):
             numbers.append(np.asarray(values.cast(pa.float64(), safe=False)))
@@ -183,7 +183,7 @@ class Source:
             raise ShapeError(f"the column {column!r} has type {kind}; it must hold numbers")
 
     def location(self, row: int) -> str:
-        """Return the location of a row, as part of a sentence."""
+        """Return the number of a row as part of a sentence, such as " in row 3 (the header is row 1)"."""
         if self.path is None or self.is_parquet:
             return f" in row {row} (counted from 0)"
         return f" in row {row + 2} (the header is row 1)"
@@ -193,11 +193,11 @@ class Source:
         missing = [column for column in columns if column not in self.header]
         if missing:
             present, needed = ", ".join(self.header[:20]), ", ".join(columns)
-            raise ShapeError(f"the table has no column {missing[0]!r}; it has {present}, but needs {needed}")
+            raise ShapeError(f"the table has no column {missing[0]!r}, only {present}; the columns {needed} are needed")
 
     @system_allocator()
     def transitions(self, weight: str | None = None) -> Columns:
-        """Return the transitions, with the weights in column `weight` or 1, and free the memory of the columns."""
+        """Return the transitions, with weights from the column `weight` or 1. Free the memory of the columns."""
         self.require("state", "action", "next_state", *([] if weight is None else [weight]), "cost")
         states, after, actions = (self.columns.pop(name) for name in ("state", "next_state", "action"))
         names = pa.concat_arrays([states.names(), after.names()]).dictionary_encode()
@@ -211,12 +211,12 @@ class Source:
 
 
 def known(header: Sequence[str]) -> list[str]:
-    """Return the names of the columns that goalward reads."""
+    """Return the names in `header` that goalward reads."""
     return [name for name in header if name in (*NAMES, *NUMBERS)]
 
 
 def from_memory(table: Any) -> Iterator[Any]:
-    """Yield the names of the columns of a table in memory, then batches of its rows."""
+    """Yield the column names of a table in memory, then batches of rows."""
     try:
         values = table if isinstance(table, pa.Table) else pa.table(table)
     except (pa.ArrowException, TypeError, ValueError) as error:
@@ -234,12 +234,12 @@ def from_parquet(path: Path) -> Iterator[Any]:
         header = file.schema_arrow.names
         yield header
         for batch in file.iter_batches(BATCH, columns=known(header)):
-            batch.validate(full=True)  # reading does not notice names that are not UTF-8
+            batch.validate(full=True)  # this finds names that are not UTF-8
             yield batch
 
 
 def from_csv(path: Path) -> Iterator[Any]:
-    """Yield the column names in the first line of a CSV file, then batches of its rows."""
+    """Yield the column names in the first line of a CSV file, then batches of rows."""
     from pyarrow import csv as arrow_csv
 
     with path.open(newline="", encoding="utf-8-sig") as file:
@@ -253,7 +253,7 @@ def from_csv(path: Path) -> Iterator[Any]:
         quoted_strings_can_be_null=False,
     )
     parse = arrow_csv.ParseOptions(newlines_in_values=True)
-    one_thread = arrow_csv.ReadOptions(use_threads=False, block_size=BLOCK)  # several: errors lack the row
+    one_thread = arrow_csv.ReadOptions(use_threads=False, block_size=BLOCK)  # one thread: errors name the row
     yield from arrow_csv.open_csv(path, read_options=one_thread, parse_options=parse, convert_options=convert)
 
 
@@ -262,14 +262,14 @@ def first_line(error: BaseException) -> str:
 
 
 def find_goals(columns: Columns, goal: Name | Sequence[Name] | None) -> Bools:
-    """Return for each state whether it is a goal: named by `goal`, or called "goal" if `goal` is None."""
+    """Return for each state whether the state is a goal. Without `goal`, the state called "goal" is the goal."""
     names = columns.state_names
     if goal is None and "goal" not in names:
         last = np.setdiff1d(np.arange(len(names)), columns.states)[:20]
         ends = ", ".join(repr(names[state]) for state in last) or "none"
         raise StateError(
-            f"no state is called goal; pass goal=... (states without outgoing transitions: {ends}); on the"
-            " command line, pass --goal NAME, or --set goal=NAME if the command has no --goal"
+            f"no state is called goal; pass goal=... (on the command line --goal NAME or --set goal=NAME)."
+            f" Candidates are states without outgoing transitions: {ends}"
         )
     wanted = [str(name) for name in ([goal] if isinstance(goal, str | int) else goal or ["goal"])]
     unknown = next((name for name in wanted if name not in names), None)

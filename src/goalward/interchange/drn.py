@@ -13,7 +13,7 @@
     2
     @model
     state 0 [0, 0] init "at home"     state, rewards of the state, labels
-    //[x=1]                           a comment; right after a state, its name
+    //[x=1]                           a comment, here the name of the state
       action walk [3, 1]              choice, rewards of the choice
         1 : 1                         branch: target and probability
     state 1 [0, 0] goal
@@ -60,7 +60,7 @@ STATE, ACTION, BRANCH, OTHER = range(4)
 
 @system_allocator()
 def read(path: Path, **options: Any) -> dict[str, Any]:
-    """Read a DRN file and return the arguments of `SSP.from_rows`; the options are those of `Explicit.rows`."""
+    """Read a DRN file and return the arguments of `SSP.from_rows`. `options` are passed to `Explicit.rows`."""
     parser = Parser(path.stat().st_size // SHORT_LINE)
     for text in whole_lines(pieces(path)):
         parser.read(text)
@@ -68,7 +68,7 @@ def read(path: Path, **options: Any) -> dict[str, Any]:
 
 
 def whole_lines(parts: Iterator[bytes]) -> Iterator[bytes]:
-    """Join and split `parts` into pieces that consist of whole lines; the first piece contains the header."""
+    """Yield `parts` as pieces that end at line breaks. The first piece contains the whole header."""
     rest = b""
     for part in parts:
         head, newline, tail = part.rpartition(b"\n")
@@ -77,12 +77,12 @@ def whole_lines(parts: Iterator[bytes]) -> Iterator[bytes]:
             rest = b""
         rest += tail
         if len(rest) > LONGEST_LINE:
-            raise FileError(f"has a line of more than {LONGEST_LINE:,} bytes; it is not a DRN file")
+            raise FileError(f"a line has more than {LONGEST_LINE:,} bytes, so this is no DRN file")
     yield rest
 
 
 class Parser:
-    """Reads a file piece by piece: the header line by line, the rest as columns of texts."""
+    """Reads a file in pieces. The header is read line by line, and the rest as columns of texts."""
 
     def __init__(self, expected: int) -> None:
         self.at = 0  # the current line, for error messages
@@ -93,16 +93,16 @@ class Parser:
         self.names: dict[int, str] = {}
         self.state_choices, self.choice_branches = Column(np.int64), Column(np.int64)
         self.targets, self.probabilities = Column(np.int32, expected), Column(np.float64, expected)
-        self.labels, self.actions = NameColumn(), NameColumn()  # a state's labels are one text here
+        self.labels, self.actions = NameColumn(), NameColumn()  # all labels of a state are one text here
         self.state_rewards: list[Floats] = []
         self.choice_rewards: list[Floats] = []
 
     def fault(self, message: str) -> FileError:
-        """Return the error for the current line."""
+        """Return a FileError that names the current line."""
         return FileError(f"line {self.at}: {message}")
 
     def refuse(self, wrong: Bools, texts: Any, lines: Int64s, message: str) -> None:
-        """Raise FileError if a text is wrong; in the message, {text} is replaced by the first wrong text."""
+        """Raise FileError if a text is `wrong`. The `message` may contain {text}, the first wrong text."""
         if wrong.any():
             index = int(np.argmax(wrong))
             raise FileError(f"line {lines[index]}: {message.format(text=texts[index].as_py())}")
@@ -117,7 +117,7 @@ class Parser:
                 piece.decode("utf-8")
             except UnicodeDecodeError as error:
                 line = self.lines + piece.count(b"\n", 0, error.start)
-                raise FileError(f"is not UTF-8 after line {line}; a .drn file is text") from None
+                raise FileError(f"the text after line {line} is not UTF-8; write the file as UTF-8") from None
         buffers = [None, pa.py_buffer(offsets.astype(np.int64)), pa.py_buffer(piece)]
         texts = compute.ascii_trim_whitespace(pa.Array.from_buffers(pa.large_string(), len(offsets) - 1, buffers))
         begin = 0 if self.header else self.read_header(texts)
@@ -126,7 +126,7 @@ class Parser:
         self.lines += len(texts) - begin
 
     def read_header(self, texts: Any) -> int:
-        """Read the header, up to the line @model; return its number of lines."""
+        """Read the header, up to the line @model. Return the number of lines read."""
         value_line = -1
         matters = (np.asarray(compute.binary_length(texts)) > 0) & ~starts(texts, "//")
         for index in np.flatnonzero(matters).tolist():
@@ -137,7 +137,7 @@ class Parser:
             if index == value_line:
                 continue
             if name in self.header:
-                raise self.fault(f"{name} appears twice; keep one")
+                raise self.fault(f"{name} appears twice; remove one of the two lines")
             if name in ("@type", "@value_type") and colon:
                 self.header[name] = value.strip()
             elif name in ("@parameters", "@reward_models", "@nr_states", "@nr_choices") and not colon:
@@ -146,15 +146,15 @@ class Parser:
             else:
                 raise self.fault(f"{line!r:.60} is not a line of a DRN header")
         else:
-            raise FileError("has no line @model; it is incomplete or not a DRN file")
+            raise FileError("the file has no line @model; export the model as a DRN file again")
         kind = self.header.get("@type", "")
         if kind not in ("MDP", "DTMC"):
             advice = "export the embedded or the underlying MDP"
-            raise FileError(f"@type is {kind!r:.40}; goalward reads the types MDP and DTMC only: {advice}")
+            raise FileError(f"@type is {kind!r:.40}; goalward reads only the types MDP and DTMC; {advice}")
         if self.header.get("@value_type", "double") not in ("double", "rational"):
             raise FileError(f"@value_type is {self.header['@value_type']!r:.40}; it must be double or rational")
         if self.header.get("@parameters"):
-            raise FileError("has parameters; give them values and export the model again")
+            raise FileError("the model has parameters; give them values and export the model again")
         return self.at
 
     def read_lines(self, texts: Any) -> None:
@@ -173,7 +173,7 @@ class Parser:
         self.refuse(first == ACTION, texts, lines, "an action before the first state")
         self.refuse(first == BRANCH, texts.take(where[:1]), lines, NEITHER)
         is_state, is_action, is_branch = kinds == STATE, kinds == ACTION, kinds == BRANCH
-        opens = is_action | (is_branch & (before == STATE))  # an only choice may have no line "action"
+        opens = is_action | (is_branch & (before == STATE))  # a single choice needs no line "action"
         self.state_choices.append((self.choices + np.cumsum(opens) - opens)[is_state])
         self.choice_branches.append((self.branches + np.cumsum(is_branch) - is_branch)[opens])
         self.read_branches(texts.take(where[is_branch]), lines[is_branch])
@@ -201,9 +201,9 @@ class Parser:
         """Read lines such as ``state 0 [0, 1] label "another label"``."""
         number, inside, labels = compute.extract_regex(texts, STATE_LINE).flatten()
         found = np.asarray(number.fill_null("-1").cast(pa.int64()))
-        message = "{text!r:.40} is out of order; states are numbered from 0 without gaps"
+        message = "{text!r:.40} is out of order; number the states from 0 without gaps"
         self.refuse(found != np.arange(self.states, self.states + len(found)), texts, lines, message)
-        message = "the state has a rate, an observation or a bracket that is not closed; remove it"
+        message = "the state has a rate, an observation or an unclosed bracket; remove this part"
         self.refuse(np.asarray(compute.match_substring_regex(labels, r"^[!{\[]")), texts, lines, message)
         self.states += len(found)
         self.state_rewards.append(self.read_rewards(inside, lines))
@@ -242,7 +242,7 @@ class Parser:
         self.probabilities.append(self.values(weight, lines))
 
     def values(self, texts: Any, lines: Int64s) -> Floats:
-        """Return the values of texts that are numbers or fractions."""
+        """Return the values of `texts`, which are numbers or fractions."""
         try:
             return np.asarray(texts.cast(pa.float64()))
         except pa.ArrowInvalid:
@@ -253,20 +253,20 @@ class Parser:
         for section, count in (("@nr_states", self.states), ("@nr_choices", self.choices)):
             if self.header.get(section, str(count)) != str(count):
                 declared = self.header[section]
-                raise FileError(f"{section} says {declared:.30}, but the file has {count}; it is incomplete")
+                raise FileError(f"{section} says {declared:.30}, but the file has {count}; export the model again")
         self.state_choices.append(np.array([self.choices]))
         self.choice_branches.append(np.array([self.branches]))
         targets, labels = self.targets.array(), self.labels.array()
         largest = int(targets.max(initial=0))
         if largest >= max(self.states, 1):
-            raise FileError(f"a branch leads to state {largest}; there are {self.states} states")
+            raise FileError(f"a branch leads to state {largest}, but there are only {self.states} states")
         by_label: dict[str, list[int]] = {}
         for code, text in enumerate(self.labels.names().to_pylist()):
             for quoted, bare in LABEL.findall(text):
                 by_label.setdefault(quoted or bare, []).append(code)
         names = self.header.get("@reward_models", "").split()
         most = max((part.shape[1] for part in self.state_rewards + self.choice_rewards), default=0)
-        names += [f"rew{index}" for index in range(len(names), most)]  # Storm's names of rewards without names
+        names += [f"rew{index}" for index in range(len(names), most)]  # Storm gives these names to unnamed rewards
         # A choice without a line "action" has no name.
         names_of_actions = [name or "0" for name in self.actions.names().to_pylist()]
         actions, action_names = in_order(self.actions.array(), names_of_actions)
@@ -284,7 +284,7 @@ class Parser:
         )
 
     def reward(self, index: int) -> Reward:
-        """Return the reward structure with this index: its rewards of states and choices."""
+        """Return the reward structure with this `index`."""
         columns = (
             np.concatenate([part[:, index] if index < part.shape[1] else np.zeros(len(part)) for part in parts])
             for parts in (self.state_rewards, self.choice_rewards)
@@ -303,7 +303,7 @@ class Parser:
 
 
 def in_order(actions: Int32s, names: list[str]) -> tuple[Int64s, list[str]]:
-    """Return actions renumbered in order of appearance, or numerically if all names are numbers, and their names."""
+    """Return renumbered actions and reordered names: numeric names by number, others by first appearance."""
     distinct = list(dict.fromkeys(names))
     if all(name.isdecimal() and len(name) < 10 for name in distinct):
         distinct.sort(key=int)
@@ -312,7 +312,7 @@ def in_order(actions: Int32s, names: list[str]) -> tuple[Int64s, list[str]]:
 
 
 def starts(texts: Any, prefix: str) -> Bools:
-    """Return for each text whether it starts with a prefix."""
+    """Return for each of `texts` whether the text starts with `prefix`."""
     return np.asarray(compute.starts_with(texts, prefix))
 
 

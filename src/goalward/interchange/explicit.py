@@ -1,17 +1,17 @@
-"""Explicit models as model checkers store them, and their conversion to stochastic shortest path problems.
+"""Converts the explicit models of model checkers to stochastic shortest path problems.
 
 Definition
     States 0..N-1 have choices, a choice has branches, and a branch has a target state and a probability. Labels are
-    sets of states. A reward structure r gives numbers to states, choices and branches. UMB (`umb.py`) and DRN
-    (`drn.py`) are two file formats for such models.
+    sets of states. A reward structure r gives numbers to states, choices and branches. The
+    file formats UMB (`umb.py`) and DRN (`drn.py`) store such models.
 
 Meaning
-    The states of the chosen labels are merged into the goal, and their choices are dropped. The other states keep
-    their order. The cost of choice c in state s is r(s) + r(c) + Σ_b p(b) r(b) over its branches b. If several
-    branches of a choice lead to the same state, their probabilities are added up.
+    The states of the chosen labels are merged into the goal, which has no choices. The other states keep
+    their order. The cost of choice c in state s is r(s) + r(c) + Σ_b p(b) r(b), summed over the branches b of c. If
+    several branches of a choice lead to the same state, the probabilities are added up.
 
-    Each label becomes an action if no state has two choices with the same label and there are few labels, at most
-    four times the largest number of choices of a state. Otherwise the i-th choice of a state becomes action i.
+    Choices may have labels. Each label becomes an action if all choices of a state have different labels and there
+    are few labels (at most four times the largest number of choices). Otherwise, choice i becomes action i.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NO_NUMBERS, NO_CODES = np.empty(0), np.empty(0, dtype=np.int64)
 
 
 class Choices(NamedTuple):
-    """A model in the form that files need: state S is the goal, which leads to itself at no cost."""
+    """A model in the form that files need. State S is the goal, which leads to itself at no cost."""
 
     state_choices: Int64s
     choice_branches: Int64s
@@ -48,7 +48,7 @@ class Choices(NamedTuple):
 def choices_of(ssp: SSP) -> Choices:
     """Return the choices and branches of a model.
 
-    Files cannot have a state without actions, so such a state gets a choice that leads back to it at a cost of 1.
+    Files cannot have a state without actions. So a state without actions gets one choice, a self-loop with cost 1.
     """
     S, A = ssp.costs.shape
     stuck = np.flatnonzero(~ssp.available.any(axis=1))
@@ -71,7 +71,7 @@ def choices_of(ssp: SSP) -> Choices:
 
 
 class Reward(NamedTuple):
-    """A reward structure: numbers for each state, choice and branch; None stands for zeros."""
+    """A reward structure: the rewards of states, choices and branches. None stands for zeros."""
 
     states: Floats | None = None
     choices: Floats | None = None
@@ -85,15 +85,15 @@ class Explicit:
     Attributes
     ----------
     state_choices, choice_branches
-        Limits of compressed rows: state s has the choices ``state_choices[s]`` to ``state_choices[s + 1] - 1``.
+        Pointers of compressed rows: state s has the choices ``state_choices[s]`` to ``state_choices[s + 1] - 1``.
     targets, probabilities
         The target state and the probability of each branch.
     initial
         The initial states.
     labels, rewards
-        By name, functions that read the label or the reward structure.
+        Functions that read a label or a reward structure, by name.
     actions, action_names
-        The label of each choice as a number, and the text of each number; None if choices have no labels.
+        The number of each choice's label, and the text of each number. `actions` is None if choices have no labels.
     state_names
         The names of states, or None.
     """
@@ -111,7 +111,7 @@ class Explicit:
 
     @property
     def states(self) -> int:
-        """N, the number of states."""
+        """The number of states."""
         return len(self.state_choices) - 1
 
     def rows(
@@ -126,11 +126,11 @@ class Explicit:
         Parameters
         ----------
         goal
-            One or more labels or states; by default the label ``goal``.
+            One or more labels or states. The default is the label ``goal``.
         start
-            The initial state; by default the only initial state of the model.
+            The initial state. The default is the only initial state of the model.
         cost
-            The name of a reward structure, or the cost of every step; by default the only reward structure.
+            The name of a reward structure, or the cost of every step. The default is the only reward structure.
         normalize
             Rescale the probabilities of choices that do not sum to one.
         """
@@ -165,7 +165,7 @@ class Explicit:
         fill: Any = lightly(fill_rows, len(self.targets))
         empty, end = fill(*inputs, normalize, rows)
         if empty >= 0:
-            raise ProbabilityError(f"{row_name(empty)} has no branches; give it a target")
+            raise ProbabilityError(f"{row_name(empty)} has no branches; add a branch with a target state")
         return {
             **rows._replace(successors=rows.successors[:end], probabilities=rows.probabilities[:end])._asdict(),
             "initial_state": int(number[initial_state]),
@@ -176,11 +176,11 @@ class Explicit:
         }
 
     def _goal_mask(self, goal: Name | Sequence[Name] | None) -> Bools:
-        """Return for each state whether it is a goal."""
+        """Return for each state whether the state is a goal."""
         wanted = [goal] if isinstance(goal, str | int) else list(goal or ["goal"])
         if not goal and "goal" not in self.labels:
-            labels = ", ".join(sorted(self.labels)[:20]) or "its states (it has no labels)"
-            raise StateError(f"no label is called goal; name the goal with goal=..., one of {labels}")
+            labels = ", ".join(sorted(self.labels)[:20]) or "the states (there are no labels)"
+            raise StateError(f"no label is called goal; pass goal=... with one of {labels}")
         mask = np.zeros(self.states, dtype=np.bool_)
         for name in wanted:
             if name in self.labels:
@@ -198,10 +198,10 @@ class Explicit:
             state = int(self.initial[0])
         else:
             raise StateError(
-                f"{len(self.initial)} states are initial; choose one with start=..., the number of a state"
+                f"the model has {len(self.initial)} initial states; pass the number of one state as start=..."
             )
         if is_goal[state]:
-            raise StateError(f"the start, state {state}, is a goal; choose another with start=...")
+            raise StateError(f"the start (state {state}) is a goal; choose another start with start=...")
         return state
 
     def _reward(self, cost: str | None) -> Reward:
@@ -209,7 +209,7 @@ class Explicit:
             if len(self.rewards) != 1:
                 names = ", ".join(sorted(self.rewards)[:20])
                 fault = f"there are {len(self.rewards)} reward structures, {names}" if names else "there are no rewards"
-                raise CostError(f"{fault}; choose with cost=... (--cost) a reward structure or the cost of every step")
+                raise CostError(f"{fault}; pass a reward structure or the cost of every step as cost=... (--cost)")
             return next(iter(self.rewards.values()))()
         if cost not in self.rewards:
             raise UnknownNameError("reward structure", cost, self.rewards)
@@ -218,7 +218,7 @@ class Explicit:
     def _action_numbers(self, is_goal: Bools) -> tuple[Int64s | None, int, tuple[str, ...] | None]:
         """Return the action of each choice, the number of actions, and their names.
 
-        If the first result is None, the i-th choice of a state is action i.
+        If the actions are None, the i-th choice of a state is action i.
         """
         lengths = np.diff(self.state_choices)
         most = max(int(lengths[~is_goal].max()), 1)
@@ -226,7 +226,7 @@ class Explicit:
             return None, most, None
         kept = np.repeat(~is_goal, lengths)
         labels, all_names = self.actions, list(self.action_names)
-        if "" in all_names:  # all but the first of several choices without a label get made-up labels
+        if "" in all_names:  # if a state has several choices without labels, all but the first get new labels
             blank = (labels == all_names.index("")) & kept
             count = np.concatenate([[0], np.cumsum(blank)])
             rank = blank * (count[1:] - np.repeat(count[self.state_choices[:-1]], lengths) - 1)
@@ -241,7 +241,7 @@ class Explicit:
         codes = table[labels]
         taken = np.zeros(self.states * len(used), dtype=np.bool_)
         taken[(np.repeat(np.arange(self.states), lengths) * len(used) + codes)[kept]] = True
-        if np.count_nonzero(taken) < np.count_nonzero(kept):  # some state has two choices of one label
+        if np.count_nonzero(taken) < np.count_nonzero(kept):  # a state has two choices with the same label
             return None, most, None
         names = tuple(all_names[label] for label in used.tolist())
         return codes, len(used), None if names == tuple(map(str, range(len(used)))) else names
@@ -261,11 +261,11 @@ def fill_rows(
     normalize: bool,
     rows: ModelArrays,
 ) -> tuple[int, int]:
-    """Write the rows of a model; return the first row of a choice without branches, or -1, and the number of entries.
+    """Write the `rows` of a model. Return the row of the first choice without branches (or -1) and the entry count.
 
-    `number` is the new number of each state; goals have the number of the other states. Branches to the same state are
-    added up, and short rows are sorted. Invalid numbers stay in the rows, because a later check reports them with the
-    name of the row. The kernel adds rewards to the costs.
+    `number[s]` is the new number of state s. All goals get the number S (the number of other states). Branches to the
+    same state are added up. Short rows are sorted. Invalid numbers stay in the rows, because a later check reports them
+    with the name of the row. The kernel adds rewards to the costs.
     """
     indptr, successors, weights, costs = rows
     states, actions = costs.shape
@@ -319,7 +319,7 @@ def fill_rows(
 
 @kernel
 def add_cost(total: float, term: float) -> float:
-    """Return the sum of two costs; an invalid cost is returned unchanged, so that a later check reports it."""
+    """Return the sum of two costs, or the invalid cost if there is one, for a later check to report."""
     if not 0.0 <= total < np.inf:
         return total
     return total + term if 0.0 <= term < np.inf else term
@@ -328,7 +328,7 @@ def add_cost(total: float, term: float) -> float:
 def find_state(
     names: Sequence[str] | None, states: int, name: Name, kind: str = "state", known: Iterable[str] | None = None
 ) -> int:
-    """Return the number of the state with a name or number; an error message lists the names `known`."""
+    """Return the number of the state `name` (a name or a number). An error message lists the names `known`."""
     if names is not None and name in names:
         return list(names).index(str(name))
     try:
@@ -341,7 +341,7 @@ def find_state(
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
-    """Return unique names: a name that was used before gets its index as a suffix."""
+    """Return unique names. A repeated name gets its index as a suffix."""
     taken, seen = set(names), set[str]()
     unique = []
     for index, name in enumerate(names):

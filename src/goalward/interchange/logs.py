@@ -3,8 +3,8 @@
 ============  =================================================================================
 column        meaning
 ============  =================================================================================
-episode       the name or number of the episode; may be absent
-step          the number of the step in its episode; rows may have any order; may be absent
+episode       the name or number of the episode (optional)
+step          the number of the step in the episode (optional); rows may have any order
 state         the state in which the step started
 action        the action
 cost          the cost of the step
@@ -12,17 +12,17 @@ next_state    the state to which the step led
 ============  =================================================================================
 
 Each step of an episode must start in the state in which the previous step ended, and no step may follow the goal. The
-cost of a state–action pair is its mean logged cost. An action that was never played in a state is not available there.
-A state may have been reached without any action played in it, such as the last state of a truncated episode. Steps to
-such a state cannot be used: they are an error, or are left out with `drop_unfinished`.
+cost of a state–action pair is its mean logged cost. An action that was never played in a state is unavailable.
+In some states, no action was ever played, for example in the last state of a truncated episode. Steps to these states
+cannot be used. Such steps raise an error, or are left out with `drop_unfinished`.
 
 `learn_from` turns a log into a belief, and computes from the belief
 
     mean model      E[theta | log]
-    policy          optimal in the mean model, with the proved bounds of `solve`
-    uncertainty     quantiles of V_policy(s; theta) for models theta drawn from the belief
+    policy          an optimal policy of the mean model, from `solve`
+    uncertainty     quantiles of V_policy(s; theta), where theta is drawn from the belief
 
-The quantiles describe the cost of the policy, given the log and the prior. They say nothing about states and actions
+The quantiles describe the cost of the policy, given the log and the prior, but say nothing about states and actions
 that are not in the log.
 """
 
@@ -62,17 +62,17 @@ class LogEstimate:
     mean
         The expected model, with the names of the log.
     solution
-        The solution of the expected model: its values and its policy.
+        The solution of the expected model, with values and policy.
     visits
-        ``visits[s, a]``: how often action a was played in state s in the log.
+        ``visits[s, a]`` is how often action a was played in state s in the log.
     lower, upper
         For each state, an interval that contains the cost of the policy with posterior probability `level`.
     level
-        The probability of the intervals.
+        The posterior probability of each interval.
     samples
         The number of models drawn from the belief to compute the intervals.
     left_out
-        The number of steps left out because they led to a state in which no action was ever played.
+        How many steps were left out because no action was ever played in the next state.
     """
 
     belief: Belief
@@ -121,7 +121,7 @@ def learn_from(
     level: float = 0.9,
     seed: int = 0,
 ) -> LogEstimate:
-    """Return a belief learnt from logged steps, with an optimal policy and its uncertainty.
+    """Return a belief learnt from logged steps, an optimal policy, and the uncertainty of the policy's cost.
 
     Parameters
     ----------
@@ -129,20 +129,20 @@ def learn_from(
         A CSV or Parquet file, a mapping of columns or a data frame, with the columns ``state``, ``action``, ``cost``
         and ``next_state``. With the columns ``episode`` and ``step``, episodes are checked for gaps.
     goal
-        The name of the goal, or a list of names; by default ``goal``.
+        The name of the goal, or a list of names. The default is ``goal``.
     start
-        The initial state; by default the state of the first step.
+        The initial state. The default is the state of the first step.
     prior
-        The prior of the belief; by default `Dirichlet` with its default concentration.
+        The prior of the belief. The default is `Dirichlet` with its default concentration.
     support
-        The support of the default prior. With ``"all"``, every state can follow every state–action pair; with
-        ``"logged"``, only logged successors can. This suits large worlds, but a successor seen once becomes certain.
+        Which states can follow a state–action pair in the default prior: ``"all"``, or only ``"logged"`` successors.
+        In large worlds, use ``"logged"``. However, a pair with a single logged successor then seems deterministic.
     drop_unfinished
         Leave out steps to states in which no action was ever played, instead of raising an error.
     samples
         The number of models drawn for the intervals.
     level
-        The probability of the intervals.
+        The posterior probability of each interval.
     seed
         The seed for drawing the models.
 
@@ -166,7 +166,7 @@ def learn_from(
             raise FileError(f"{log}: {error}") from None
         raise
     if prior is not None and support != "all":
-        raise SettingError("a prior has its own support; leave support out")
+        raise SettingError("support is only for the default prior; leave out support, or leave out prior")
     if prior is None:
         prior = Dirichlet(support=logged_model(logged) if support == "logged" else None)
     belief = prior.belief(logged.task)
@@ -181,17 +181,17 @@ def learn_from(
 
 
 def logged_model(log: Log) -> SSP:
-    """Return the empirical model, in which transitions have the frequencies of the log."""
+    """Return the empirical model, whose transition probabilities are the frequencies in the log."""
     S, A = log.task.costs.shape
     keys = (log.steps.states * A + log.steps.actions) * (S + 1) + log.steps.next_states
     seen, counts = np.unique(keys, return_counts=True)
     indptr = np.searchsorted(seen // (S + 1), np.arange(S * A + 1))
-    # Only the successors matter for a support; the weights must be at most 1.
+    # For a support, only the successors matter, but `from_rows` requires weights of at most 1.
     return SSP.from_rows(indptr, seen % (S + 1), counts / counts.max(), log.task.costs, normalize=True)
 
 
 class Log(NamedTuple):
-    """Logged steps with numbered states and actions, and their task."""
+    """Logged steps with numbered states and actions, and the task that they define."""
 
     task: Task
     steps: Steps
@@ -203,7 +203,7 @@ class Log(NamedTuple):
 def read_log(
     log: Any, goal: Name | Sequence[Name] | None = None, start: Name | None = None, drop_unfinished: bool = False
 ) -> Log:
-    """Read a log, check it, and number its states and actions in order of appearance."""
+    """Return the checked steps of a log. States and actions are numbered in order of appearance."""
     source = Source(log)
     columns = source.transitions()
     check_costs(columns.costs, lambda row: f"the step{source.location(row)}")
@@ -212,16 +212,16 @@ def read_log(
     usable = usable_steps(source, columns, is_goal, drop_unfinished)
     rows = order[usable[order]]
     if not len(rows):
-        raise ShapeError("the log has no usable steps, because it never reaches the goal")
+        raise ShapeError("the log never reaches the goal, so no step can be used; choose another goal with goal=...")
     return numbered(columns.select(rows), is_goal, start, source.rows - len(rows))
 
 
 def checked_order(source: Source, columns: Columns, is_goal: Bools) -> Int64s:
-    """Return the rows sorted by episode and step; without these columns, in the given order."""
+    """Check the order of steps. Return row numbers, sorted by episode and step if these columns exist."""
     from_goal = is_goal[columns.states]
     if from_goal.any():
         row = int(np.argmax(from_goal))
-        raise StateError(f"the step{source.location(row)} starts in the goal, where every episode ends; leave it out")
+        raise StateError(f"the step{source.location(row)} starts in the goal, where episodes end; leave out this step")
     if not {"episode", "step"} <= source.columns.keys():
         return np.arange(source.rows)
     episodes, steps = source.columns["episode"].array(), source.columns["step"].array()
@@ -236,13 +236,13 @@ def checked_order(source: Source, columns: Columns, is_goal: Bools) -> Int64s:
         raise ShapeError(
             f"the step{source.location(int(after[index]))} does not continue the step"
             f"{source.location(int(before[index]))}:"
-            " a step must start in the state to which the previous step of the episode led, and not after the goal"
+            " a step must start where the previous step of the episode ended, and no step may follow the goal"
         )
     return order
 
 
 def usable_steps(source: Source, columns: Columns, is_goal: Bools, drop: bool) -> Bools:
-    """Return for each step whether it leads to a goal or to a state with a logged action."""
+    """Return for each step whether the next state is a goal or a state with a logged action."""
     usable = np.ones(source.rows, dtype=np.bool_)
     while True:
         continued = is_goal.copy()
@@ -253,15 +253,15 @@ def usable_steps(source: Source, columns: Columns, is_goal: Bools, drop: bool) -
         if not drop:
             row = int(np.argmax(lost))
             raise StateError(
-                f"the step{source.location(row)} leads to {columns.entry(row)[2]!r}, where no action was ever played;"
-                " name it as a goal, or pass drop_unfinished=True to leave such steps out"
-                f" ({np.count_nonzero(lost)} such steps)"
+                f"the step{source.location(row)} leads to {columns.entry(row)[2]!r}, where no action was ever played"
+                f" ({np.count_nonzero(lost)} such steps); name this state as a goal, or pass drop_unfinished=True to"
+                " leave out such steps"
             )
         usable &= ~lost
 
 
 def numbered(columns: Columns, is_goal: Bools, start: Name | None, left_out: int) -> Log:
-    """Return a log with its states and actions numbered in order of appearance."""
+    """Return a log whose states and actions are numbered in order of appearance."""
     states, old_states = by_appearance(columns.states, len(columns.state_names))
     actions, old_actions = by_appearance(columns.actions, len(columns.action_names))
     S, A = len(old_states), len(old_actions)

@@ -1,7 +1,7 @@
-"""Writes values and policies to CSV files: one row ``state,action,value,lower,upper`` for each state.
+"""Writes values and policies to CSV files, with one row ``state,action,value,lower,upper`` for each state.
 
-The action is empty if the goal cannot be reached from the state. If the solution maximises the probability of reaching
-the goal first, the file has an additional column ``goal_probability``.
+The action is empty if the goal cannot be reached from the state. If `goal_first` was used to solve the model,
+the file has an additional column ``goal_probability``.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 def check_ending(path: Path) -> None:
-    """Raise FileError if the file extension is not the extension of solutions, ``.csv``."""
+    """Raise FileError unless `path` ends in ``.csv``."""
     if path.suffix != ".csv":
-        raise FileError(f"{path}: a solution is stored as .csv; the ending is {path.suffix!r}")
+        raise FileError(f"{path}: solutions are stored as .csv, not as {path.suffix!r}; use a name that ends in .csv")
 
 
 def write_solution(path: Path, ssp: SSP, solution: Solution) -> None:

@@ -6,13 +6,13 @@ column         meaning
 state          the state in which the transition starts
 action         the action
 next_state     the state to which the transition leads
-probability    of the transition; the probabilities of a state–action pair sum to 1
-count          instead of the probability: how often the transition was observed
-cost           of the action; if costs depend on the next state, the model has their mean
+probability    the probability of the transition; probabilities of a state–action pair sum to 1
+count          how often the transition was observed (instead of the probability)
+cost           the cost of the action; if costs depend on the next state, the model has the mean cost
 =============  ==================================================================================================
 
-`read` turns counts into probabilities. With `prior`, it computes (count + prior) / Σ (count + prior), summed over
-the listed transitions of the pair; this is the mean of a Dirichlet posterior. With `normalize`: count / Σ count.
+`read` turns counts into probabilities. With `normalize`, a probability is count / Σ count. With `prior`, it is the
+posterior mean (count + prior) / Σ (count + prior) of a Dirichlet prior. Sums are over the listed transitions of a pair.
 
 `write` puts the transitions of the initial state first, because `read` takes the first state as the initial state.
 """
@@ -52,9 +52,9 @@ def read(
     source = Source(table)
     weight = "count" if "count" in source.header else "probability"
     if weight == "count" and "probability" in source.header:
-        raise ShapeError("the table has a column 'probability' and a column 'count'; keep one")
+        raise ShapeError("the table has the columns 'probability' and 'count'; remove one of the two columns")
     if weight == "probability" and prior is not None:
-        raise SettingError("prior is for tables of counts; this table has probabilities: leave prior out")
+        raise SettingError("prior is only for tables of counts, but this table has probabilities; leave out prior")
 
     def weighted() -> Columns:
         columns = source.transitions(weight)
@@ -67,7 +67,7 @@ def read(
 
 
 def frequencies(columns: Columns, source: Source, prior: float | None, normalize: bool) -> Floats:
-    """Return probabilities that are estimated from counts: relative frequencies, or means of a Dirichlet posterior."""
+    """Return probabilities estimated from counts: frequencies, or posterior means if `prior` is given."""
     counts = columns.probabilities
     if prior is None and not normalize:
         raise ShapeError(
@@ -92,7 +92,7 @@ def frequencies(columns: Columns, source: Source, prior: float | None, normalize
         state, action, *_ = columns.entry(row)
         raise ProbabilityError(
             f"the counts of (state {state!r}, action {action!r}){source.location(row)} sum to 0; pass prior=1.0, or"
-            " leave out pairs that were never tried"
+            " leave out this pair"
         )
     return counts / totals
 
@@ -105,7 +105,7 @@ def to_table(ssp: SSP) -> Any:
     owner = np.repeat(np.arange(ssp.states + 1), np.diff(model.state_choices))
     choice = np.repeat(np.arange(len(owner)), np.diff(model.choice_branches))
     start = owner[choice] == ssp.initial_state
-    # The goal's own transition is written only if no other row would name the goal.
+    # Write the goal's self-loop only if no other row names the goal.
     last = ssp.states if (ssp.successors == ssp.goal).any() else ssp.states + 1
     order = np.concatenate([np.flatnonzero(start), np.flatnonzero(~start & (owner[choice] < last))])
     choice = choice[order]

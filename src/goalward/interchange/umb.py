@@ -1,14 +1,14 @@
 """Reads and writes models in UMB, the Unified Markov Binary format of PRISM, Storm and Modest (version 1).
 
-A file is a tar archive, plain or compressed with gzip or xz. Its ``index.json`` has the numbers of states, choices and
-branches and lists the labels and rewards. The other members are arrays of little-endian numbers. Files may be hostile:
-`read` decompresses only up to a limit and checks every size and index before it uses them. `explicit.py` defines the
-meaning of a model.
+A file is a tar archive, plain or compressed with gzip or xz. The member ``index.json`` says how many states, choices
+and branches there are, and lists the labels and rewards. The other members are arrays of little-endian numbers. Because
+files may be hostile, `read` decompresses only up to a limit and checks every size and every index before use.
+`explicit.py` defines the meaning of a model.
 
 `read` accepts Markov chains and Markov decision processes, but no games, intervals, observations or continuous time.
-`write` stores the label ``goal``, the reward ``cost`` of choices, and the names of actions. Storm accepts no other
-strings, so the names of states are in goalward's own member ``goalward/state-names.json``. In files of other tools, a
-state is named by the values of its variables.
+`write` stores the label ``goal``, the reward ``cost`` of choices, and the names of actions. The names of states are in
+the member ``goalward/state-names.json``, because Storm accepts no other strings. In files of other tools, a state
+is named after the values of its variables.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ LARGEST_RECORDS = 1 << 24  # bytes; if the variables of all states take more, st
 
 
 def pieces(path: Path, limit: int = LARGEST_FILE) -> Iterator[bytes]:
-    """Yield the content of a file piece by piece, decompressed if it is compressed with gzip or xz."""
+    """Yield the content of a file in pieces. Content in gzip or xz format is decompressed."""
     try:
         with path.open("rb") as file, phase(f"reading {path.name}", path.stat().st_size >> 20, "MB") as entry:
             magic = file.read(6)
@@ -65,17 +65,17 @@ def pieces(path: Path, limit: int = LARGEST_FILE) -> Iterator[bytes]:
             while piece := stream.read(PIECE):
                 left -= len(piece)
                 if left < 0:
-                    raise FileError(f"has more than {limit:,} bytes, which is the limit")
+                    raise FileError(f"the file has more than {limit:,} bytes, which is the limit")
                 yield piece
                 entry.advance(file.tell() >> 20)
-    except OSError as error:  # gzip raises it too when its content is damaged
-        raise FileError(f"{error.strerror or f'damaged ({error})'}") from None
+    except OSError as error:  # damaged gzip content also raises OSError
+        raise FileError(f"{error.strerror or f'the file is damaged ({error})'}") from None
     except (EOFError, zlib.error, lzma.LZMAError) as error:
-        raise FileError(f"damaged or incomplete ({error}); write it again") from None
+        raise FileError(f"the file is damaged or incomplete ({error}); write the file again") from None
 
 
 def read_packed(path: Path) -> io.BytesIO:
-    """Return the content of a file, decompressed if it is compressed."""
+    """Return the decompressed content of a file."""
     content = io.BytesIO()
     for piece in pieces(path):
         content.write(piece)
@@ -83,10 +83,10 @@ def read_packed(path: Path) -> io.BytesIO:
 
 
 def tar_members(content: io.BytesIO) -> dict[str, memoryview]:
-    """Return the regular files of a tar by their names; nothing is copied or written to disk.
+    """Return the regular files of a tar archive by name. Nothing is copied or written to disk.
 
-    `tarfile` accepts negative sizes, repeated names and sparse files, and treats a damaged header as the end of the
-    archive; this function raises an error for all of these.
+    Negative sizes, repeated names, sparse files and damaged headers raise errors. (`tarfile` accepts the first three,
+    and treats a damaged header as the end of the archive.)
     """
     content.seek(0)
     view = content.getbuffer()
@@ -98,28 +98,28 @@ def tar_members(content: io.BytesIO) -> dict[str, memoryview]:
                 if member is None:
                     break
                 if member.size < 0 or member.issparse() or tar.pax_headers:
-                    raise FileError(f"the tar header at byte {member.offset} has a size or a kind that no model needs")
+                    raise FileError(f"the tar header at byte {member.offset} has an unknown size or kind")
                 if member.offset_data + member.size > len(view):
-                    raise FileError(f"ends inside {member.name!r} of {member.size:,} bytes; the file is not complete")
+                    raise FileError(f"the file is incomplete: it ends inside {member.name!r} of {member.size:,} bytes")
                 name = member.name.removeprefix("./")
                 if name in members:
-                    raise FileError(f"holds {name!r} twice; it must hold each file once")
+                    raise FileError(f"the file contains {name!r} twice; write the file again")
                 if count == MOST_MEMBERS:
-                    raise FileError(f"holds more than {MOST_MEMBERS:,} files; no model needs that many")
+                    raise FileError(f"the file contains more than {MOST_MEMBERS:,} files, which is the limit")
                 if member.isreg():
                     members[name] = view[member.offset_data : member.offset_data + member.size]
             end = tar.offset
     except UnicodeDecodeError:
         raise FileError("the name of a tar member is not UTF-8; write the file again") from None
     except (tarfile.TarError, ValueError, OverflowError, RecursionError) as error:
-        raise FileError(f"damaged, or not a tar file, plain or compressed with gzip or xz ({error})") from None
+        raise FileError(f"the file is damaged or is not a tar file ({error}); write the file again") from None
     if any(view[end : end + tarfile.BLOCKSIZE]):
-        raise FileError(f"damaged: no tar header at byte {end}; write the file again")
+        raise FileError(f"the file is damaged: no tar header at byte {end}; write the file again")
     return members
 
 
 def tar_bytes(members: Mapping[str, bytes]) -> bytes:
-    """Return a tar archive of some files; equal files give equal bytes."""
+    """Return a tar archive of some files. Equal files give equal bytes."""
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for name, body in members.items():
@@ -130,16 +130,16 @@ def tar_bytes(members: Mapping[str, bytes]) -> bytes:
 
 
 class Archive:
-    """The members and the index of a UMB file; all methods check what they return."""
+    """The members and the index of a UMB file. All methods check the data that they return."""
 
     def __init__(self, path: Path):
         self.members = tar_members(read_packed(path))
         if "index.json" not in self.members:
-            raise FileError("has no member index.json; it is a tar, but not a UMB file")
+            raise FileError("the tar file has no member index.json, so it is no UMB file; choose a UMB file")
         self.index = self.json("index.json")
         version = self.entry("format-version", int, self.index)
         if version != VERSION:
-            raise FileError(f"has version {version} of UMB; goalward reads version {VERSION}")
+            raise FileError(f"the file has version {version} of UMB, but goalward reads only version {VERSION}")
         self.system: dict[str, Any] = self.entry("transition-system", dict, self.index)
         self.check_kind()
         self.states = self.count("#states", 1)
@@ -154,14 +154,14 @@ class Archive:
             raise FileError(f"{name} is damaged ({error}); write the file again") from None
 
     def entry(self, name: str, kind: type, mapping: Any) -> Any:
-        """Return a required entry of the index; raises FileError if it is missing or has another type."""
+        """Return a required entry of the index. Raise FileError if the entry is missing or has another type."""
         value = mapping.get(name) if isinstance(mapping, dict) else None
         if not isinstance(value, kind) or isinstance(value, bool):
             raise FileError(f"index.json: {name!r} is {value!r:.60}; it must be {JSON_TYPES[kind]}")
         return value
 
     def count(self, name: str, least: int = 0) -> int:
-        """Return a count from the index; raises FileError if it is too small or too large."""
+        """Return a count from the index. Raise FileError if the count is too small or too large."""
         value = int(self.entry(name, int, self.system))
         if not least <= value <= LARGEST:
             raise FileError(f"index.json: {name!r} is {value}; it must lie in {least}..{LARGEST}")
@@ -171,37 +171,37 @@ class Archive:
         """Raise FileError unless the model is a Markov decision process."""
         time = self.system.get("time")
         if time != "discrete":
-            raise FileError(f"has {time!r:.40} time; goalward reads discrete time only: export the embedded MDP")
+            raise FileError(f"the model has {time!r:.40} time, which goalward cannot read; export the embedded MDP")
         players = self.count("#players")
         if players > 1:
-            raise FileError(f"is a game of {players} players; goalward reads models with one player only")
+            raise FileError(f"the model is a game of {players} players; goalward reads only models with one player")
         if self.count("#observations"):
-            raise FileError("has observations; goalward reads fully observable models only: export the underlying MDP")
+            raise FileError("the model has observations, which goalward cannot read; export the underlying MDP")
         if "branch-probability-type" not in self.system:
-            raise FileError("has no probabilities; goalward reads models with probabilities only")
+            raise FileError("the model has no probabilities; goalward reads only models with probabilities")
 
     def array(self, name: str, dtype: str, size: int) -> NDArray[Any]:
-        """Return the numbers of a required member."""
+        """Return the numbers in a required member of the archive."""
         if name not in self.members:
-            raise FileError(f"has no member {name}, which this model needs; write the file again")
+            raise FileError(f"the file has no member {name}, which this model needs; write the file again")
         body = self.members[name]
         wanted = size * np.dtype(dtype).itemsize
         if len(body) != wanted:
-            raise FileError(f"{name} has {len(body):,} bytes; {size:,} entries need {wanted:,}")
+            raise FileError(f"{name} has {len(body):,} bytes, but {size:,} entries need {wanted:,} bytes")
         return np.frombuffer(body, dtype=dtype)
 
     def bits(self, name: str, size: int) -> Bools:
-        """Return a set as truth values; the set is empty if there is no such member."""
+        """Return a set as truth values. If the archive has no member `name`, the set is empty."""
         if name not in self.members:
             return np.zeros(size, dtype=np.bool_)
         words = self.array(name, "<u8", -(-size // 64))
         return np.unpackbits(words.view(np.uint8), bitorder="little", count=size).astype(np.bool_)
 
     def pointers(self, name: str, size: int, total: int) -> Int64s:
-        """Return the row limits of compressed rows; without the member, each row has one entry."""
+        """Return where compressed rows start and end. If there is no member `name`, each row has one entry."""
         if name not in self.members:
             if size != total:
-                raise FileError(f"has no member {name}, so {size} and {total} must be equal; write the file again")
+                raise FileError(f"the member {name} is missing, but {size} and {total} differ; write the file again")
             return np.arange(size + 1, dtype=np.int64)
         limits = self.array(name, "<u8", size + 1)
         if limits[0] != 0 or limits[-1] != total or (limits[1:] < limits[:-1]).any():
@@ -209,11 +209,11 @@ class Archive:
         return limits.view(np.int64)
 
     def numbers(self, name: str, kind: Any, size: int) -> Floats:
-        """Return real numbers, stored as doubles or as fractions of 64-bit integers."""
+        """Return real numbers, which are stored as doubles or as fractions of 64-bit integers."""
         type_name = self.entry("type", str, kind)
         bits = kind.get("size", SIZES.get(type_name))
         if type_name not in ("double", "rational") or bits != SIZES[type_name]:
-            raise FileError(f"{name} has numbers of type {type_name} with {bits!r:.20} bits; export it with doubles")
+            raise FileError(f"{name} has numbers of type {type_name} with {bits!r:.20} bits; export numbers as doubles")
         if type_name == "double":
             return self.array(name, "<f8", size)
         parts = self.array(name, "<i8", 2 * size)
@@ -235,7 +235,7 @@ class Archive:
             raise FileError(f"{folder}/strings.bin is not UTF-8; write the file again") from None
 
     def annotations(self, group: str) -> dict[str, tuple[str, dict[str, Any]]]:
-        """Return the folder and the description of each annotation of a group, by alias."""
+        """Return the folder and the description of each annotation in `group`, by alias."""
         groups = self.index.get("annotations", {})
         if not isinstance(groups, dict) or not isinstance(groups.get(group, {}), dict):
             raise FileError(f"index.json: the annotations of {group!r} must be an object")
@@ -251,18 +251,18 @@ class Archive:
 
 
 def read(path: Path, **options: Any) -> dict[str, Any]:
-    """Read a UMB file and return the arguments of `SSP.from_rows`; the options are those of `Explicit.rows`."""
+    """Read a UMB file and return the arguments of `SSP.from_rows`. `options` are passed to `Explicit.rows`."""
     return explicit(Archive(path)).rows(**options)
 
 
 def explicit(archive: Archive) -> Explicit:
-    """Return the model of an archive; its rewards and labels are read on first use."""
+    """Return the model of an archive. Rewards and labels are read on first use."""
     state_choices = archive.pointers("state-to-choices.bin", archive.states, archive.choices)
     choice_branches = archive.pointers("choice-to-branches.bin", archive.choices, archive.branches)
     targets = archive.array("branch-to-target.bin", "<u8", archive.branches)
     if targets.max(initial=0) >= archive.states:
         branch = int(np.argmax(targets >= archive.states))
-        raise FileError(f"branch {branch} leads to state {targets[branch]}; there are {archive.states} states")
+        raise FileError(f"branch {branch} leads to state {targets[branch]}, but there are only {archive.states} states")
     kind = archive.system["branch-probability-type"]
     actions, names = choice_actions(archive)
     return Explicit(
@@ -283,7 +283,7 @@ def explicit(archive: Archive) -> Explicit:
 
 
 def reward(archive: Archive, folder: str, about: dict[str, Any]) -> Reward:
-    """Return a reward structure: the rewards of states, choices and branches."""
+    """Return the rewards of states, choices and branches in a folder of the archive."""
 
     def values(entity: str, size: int) -> Floats | None:
         name = f"{folder}/{entity}/values.bin"
@@ -305,12 +305,12 @@ def choice_actions(archive: Archive) -> tuple[Int64s | None, list[str]]:
     values = archive.array("actions/choices/values.bin", "<u4", archive.choices)
     if (values >= count).any():
         choice = int(np.argmax(values >= count))
-        raise FileError(f"choice {choice} has action {values[choice]}; there are {count} actions")
+        raise FileError(f"choice {choice} has action {values[choice]}, but there are only {count} actions")
     return values.astype(np.int64), names
 
 
 def state_names(archive: Archive) -> list[str] | None:
-    """Return the names that goalward wrote, or else the values of the states' variables, such as ``x=1,y=0``."""
+    """Return the names of states: names that goalward wrote, or values of variables, such as ``x=1,y=0``."""
     if STATE_NAMES not in archive.members:
         try:
             return valuations(archive)
@@ -323,7 +323,7 @@ def state_names(archive: Archive) -> list[str] | None:
 
 
 def valuations(archive: Archive) -> list[str] | None:
-    """Decode the variables of each state: a record of bits, padded to bytes, has the first variable in its low bits."""
+    """Return the variables of each state as text. In a record, the first variable has the lowest bits."""
     (about,) = archive.index["valuations"]["states"]["classes"]
     body = archive.members["valuations/states/valuations.bin"]
     if len(body) > LARGEST_RECORDS:
