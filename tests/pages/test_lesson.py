@@ -108,7 +108,7 @@ def test_the_price_of_learning(visit, path):
     verdict = page.inner_text(".verdict-line")
     assert f"psrl lost {mine[-1]:.0f}, q-learning lost {rival[-1]:.0f}" in verdict
     assert verdict.endswith(
-        "In the last 30 episodes both took about the same: psrl 6.37, q-learning 6.23 steps a trip."
+        "In the last 30 episodes both took about the same: psrl 6.37, q-learning 6.23 steps per trip."
     )
 
 

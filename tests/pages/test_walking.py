@@ -163,7 +163,7 @@ def test_captions_are_recorded_facts(visit, path, runs):
             float(re.match(r"\d+", truth)[0]) / 100, abs=0.006
         )
         learned = re.search(
-            r"learnt that “(\w+)” in row (\d), column (\d) led (\S+)(?: \w+)* (?:the one time|in (\d+) of (\d+) tries)",
+            r"learnt that “(\w+)” in row (\d), column (\d) led (\S+)(?: \w+)* (?:only time|in (\d+) of (\d+) tries)",
             text,
         )
         if epoch:
@@ -180,7 +180,7 @@ def test_captions_are_recorded_facts(visit, path, runs):
 def test_the_end_says_how_long_the_trips_were(visit, path, runs):
     page = visit(path, "epoch=end")
     first, lately = runs[0].steps[0], runs[0].steps[-6:].mean()
-    assert f"Its first trip took {first} steps, its last 6 took {shown(lately)} on average." in caption(page)
+    assert f"Its first trip took {first} steps. Its last 6 trips took {shown(lately)} steps on" in caption(page)
 
 
 def shown(value):
@@ -328,16 +328,16 @@ def test_the_chart_says_who_is_better_and_by_how_much(visit, path, runs):
     page = visit(path)
     mine, rival = (float(run.gap_regret[-1]) for run in runs)
     words = page.inner_text(".verdict-line")
-    assert f"psrl lost {mine:.0f}, q-learning lost {rival:.0f} in cost against the best policy" in words
+    assert f"psrl lost {mine:.0f}, q-learning lost {rival:.0f} in cost compared with the best policy" in words
     better = "psrl" if mine < rival else "q-learning"
     assert f"{better} lost less while learning, by {abs(rival - mine):.3g}" in words
     lately = [run.steps[-6:].mean() for run in runs]
-    same = "both took about the same" if max(lately) <= 1.05 * min(lately) else "they took"
-    trips = f"{same}: psrl {shown(lately[0])}, q-learning {shown(lately[1])} steps a trip."
+    same = "both took about the same" if max(lately) <= 1.05 * min(lately) else "the agents took"
+    trips = f"{same}: psrl {shown(lately[0])}, q-learning {shown(lately[1])} steps per trip."
     assert f"In the last 6 episodes {trips}" in words
     meaning = page.inner_text(".verdict-line + p")
-    assert "gap regret: the expected extra costs of all actions that it played, added up." in meaning
-    assert "realised regret: the cost that it paid, minus what the best policy pays" in meaning
+    assert "gap regret: the sum of the expected extra costs of all actions that the agent played." in meaning
+    assert "realised regret: the cost that the agent paid, minus the average cost" in meaning
     assert page.locator(".curve-label").all_text_contents() in (["psrl", "q-learning"], ["q-learning", "psrl"])
     page.click("button[data-value=steps] >> text=steps per episode")
     ends = page.eval_on_selector_all(".regret .curve", "all => all.map((curve) => Number(curve.dataset.last))")
@@ -419,7 +419,7 @@ def test_pits_and_giving_up_have_signs(visit, tmp_path):
     world = gw.worlds.make("grid-map", text="S..\n.O.\n..G", success=0.8).with_give_up(30.0)
     page = visit(gw.watch(learnt("psrl", world, 20)).save(tmp_path / "page.html"), "epoch=end")
     assert page.locator(".map .pit").count() == 1
-    assert "pit: no way out but giving up" in page.inner_text(".scale .signs")
+    assert "pit: the only way out is to give up" in page.inner_text(".scale .signs")
     assert "give up" in page.inner_text(".scale .signs")
     pit = page.get_attribute(".cell[data-state='4']", "aria-label")
     assert pit.startswith("row 1, column 1, a pit: give up")

@@ -383,13 +383,13 @@ def test_ten_thousand_episodes_fit_three_megabytes():
 
 
 def test_what_cannot_be_watched():
-    with pytest.raises(SettingError, match="watch takes one run or two"):
+    with pytest.raises(SettingError, match="watch needs one or two runs"):
         gw.watch()
     run = gw.learn(agents.Uniform(), GRID, 2)
     other = gw.learn(agents.Uniform(), gw.worlds.grid_world(rows=2), 2)
     with pytest.raises(SettingError, match="different worlds"):
         gw.watch(run, other)
-    with pytest.raises(SettingError, match=r"one text for each of the 2 runs, all different"):
+    with pytest.raises(SettingError, match=r"must have 2 different texts"):
         gw.watch(run, run, labels=["a", "a"])
     with pytest.raises(SettingError, match=r"page\.pdf: pages are HTML files"):
         gw.watch(run).save("page.pdf")

@@ -1,9 +1,9 @@
-"""`goalward watch --live`: runs in threads, and a server on this machine that streams them to the page.
+"""`goalward watch --live` runs agents in threads. A local server streams the runs to a page.
 
-The server listens on the loopback address and a free port. It refuses requests for another host and requests from pages
-of other sites: these have another origin, or the browser marks them as cross-site (Sec-Fetch-Site). A link on another
-site may open the page, because that site cannot read it. A page that is opened gets the current state of the runs, and
-then updates as server-sent events, several times a second.
+The server listens on the loopback address and a free port. It refuses requests for another host. It also refuses
+requests from pages of other sites, which have another origin or are marked as cross-site by the browser
+(Sec-Fetch-Site). A link on another site may open the page, because the other site cannot read the page. An opened page
+gets the current state of the runs. After that, it gets updates as server-sent events, several times a second.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ SECONDS_TO_WAIT = 30.0
 """How long a client may take to send a request or to read the answer."""
 SHARE_OF_TIME = 0.2
 """Preparing updates takes at most this share of the time, so that large replays do not slow the runs down."""
-SECONDS_BETWEEN_CHECKS = 0.1  # whether the runs have ended or a signal has come
+SECONDS_BETWEEN_CHECKS = 0.1  # checks whether the runs have ended or a signal has arrived
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def locked(method: Method) -> Method:
-    """Wrap a method of a recorder, so that it holds the lock of the recorder."""
+    """Make a method of a recorder hold the recorder's lock during each call."""
 
     @wraps(method)
     def holding(self: LiveRecorder, *values: Any) -> Any:
@@ -48,7 +48,7 @@ def locked(method: Method) -> Method:
 
 
 class LiveRecorder(Recorder):
-    """A recorder that other threads may read; it waits `delay` seconds at the start of every epoch."""
+    """A recorder that other threads may read. It waits `delay` seconds at the start of every epoch."""
 
     def __init__(self, delay: float = 0.0):
         super().__init__()
@@ -79,7 +79,7 @@ class LiveRecorder(Recorder):
 
 
 class LiveServer(ThreadingHTTPServer):
-    """Streams runs to pages; `recorders` maps labels of agents to recorders of runs in other threads."""
+    """Streams runs to pages. `recorders` maps the label of each agent to the recorder of the agent's run."""
 
     daemon_threads = True
 
@@ -110,7 +110,7 @@ class LiveServer(ThreadingHTTPServer):
         return Page("watch", document["title"], document, block, live=True).html
 
     def update(self, index: int) -> str:
-        """Return the current state of one agent, as the data of an event."""
+        """Return the current state of the agent `index`, as the data of an event."""
         label, recorder = list(self.recorders.items())[index]
         styles = agent_styles((name, other.agent.name) for name, other in self.recorders.items())
         block = Block()
@@ -120,21 +120,21 @@ class LiveServer(ThreadingHTTPServer):
 
 
 class RequestHandler(BaseHTTPRequestHandler):
-    """Answers requests for the page and for its updates."""
+    """Answers requests for the page and for updates of the page."""
 
     server: LiveServer
     timeout = SECONDS_TO_WAIT
 
     def handle(self) -> None:
-        """Answer a request; a client that disconnects early is not an error."""
+        """Answer a request. If the client disconnects early, raise no error."""
         with suppress(ConnectionError, TimeoutError):
             super().handle()
 
     def log_message(self, *_: Any) -> None:
-        """Print nothing: the terminal shows the run."""
+        """Print nothing, because the terminal shows the progress of the runs."""
 
     def refused(self) -> bool:
-        """Refuse a request for another host or from the page of another site; return whether it was refused."""
+        """Refuse a request for another host or from another site's page. Return whether it was refused."""
         hosts = {f"{name}:{self.server.server_port}" for name in (ADDRESS, "localhost")}
         own = {None, *(f"http://{host}" for host in hosts)}
         is_link = self.path == "/" and self.headers.get("Sec-Fetch-Dest") == "document"
@@ -159,7 +159,7 @@ class RequestHandler(BaseHTTPRequestHandler):
             self.send_error(HTTPStatus.NOT_FOUND, "There is only one page here")
 
     def begin_answer(self, kind: str) -> None:
-        """Send response headers that forbid caching, and framing by other pages."""
+        """Send response headers. The headers forbid caching, and forbid other pages to embed the response."""
         self.send_response(HTTPStatus.OK)
         self.send_header("Content-Type", kind)
         self.send_header("Cache-Control", "no-store")
@@ -175,7 +175,7 @@ class RequestHandler(BaseHTTPRequestHandler):
             # Read this before preparing the updates, so that the last updates are complete.
             over = live.over.is_set()
             began = time.monotonic()
-            # Pages ignore this comment; writing it fails if the client has gone.
+            # Pages ignore this comment. If the client has disconnected, writing the comment fails.
             self.wfile.write(b":\n\n")
             for index, recorder in enumerate(live.recorders.values()):
                 if recorder.total_steps != sent[index]:
@@ -203,11 +203,11 @@ def watch_live(
     stopped: Callable[[], int],
     say: Callable[..., None],
 ) -> None:
-    """Run agents while a page shows them; serve the page until the user interrupts.
+    """Run agents while a page shows their progress. Serve the page until the user interrupts.
 
-    `runs` maps the label of each agent to a function that runs it. The function is called in a thread, with a recorder
-    as ``keep_replay`` and with a function ``watch`` that returns False to end the run. Every epoch begins with a pause
-    of `delay` seconds. `show` gets the URL of the page. `stopped` returns the number of an arrived signal, otherwise 0.
+    `runs` maps the label of each agent to a function that runs the agent. The function is called in a thread, with
+    a recorder as ``keep_replay`` and with a function ``watch`` that returns False to end the run. Every epoch begins
+    with a pause of `delay` seconds. `show` gets the URL. `stopped` returns the number of a received signal, or 0.
     """
     recorders = {label: LiveRecorder(delay) for label in runs}
     errors: list[BaseException] = []

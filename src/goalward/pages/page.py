@@ -1,9 +1,9 @@
-"""A page: one self-contained HTML file, which opens from disk and makes no requests.
+"""A page is one self-contained HTML file. It opens from disk and makes no requests.
 
-A template in ``templates/`` holds the parts that need no JavaScript. The scripts in ``scripts/`` and ``style.css`` are
-written into the page, with one JSON document and one packed block of numbers. The security policy allows exactly these
-texts, by their hashes: no other script, no request. Only a page of `goalward watch --live` may talk to the server that
-it comes from.
+A template in ``templates/`` has the parts that need no JavaScript. The page also contains ``style.css``, one script
+that is made from the files in ``scripts/``, one JSON document and one compressed block of numbers. The security policy
+of the page allows only this script and this style sheet, by their hashes, and forbids requests. Only pages of
+`goalward watch --live` may send requests to the server that they come from.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from goalward.errors import SettingError
 from goalward.files import write_bytes
 from goalward.formatting import finite, html_text, number, visible
 
-# The template and the script of each kind of page; the script imports the others.
+# The template and the main script of each kind of page. The main script imports other scripts.
 KINDS = {
     "watch": ("watch.html", "watch/watch.js"),
     "planes": ("watch.html", "watch/watch_planes.js"),
@@ -45,9 +45,9 @@ ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u202
 
 
 class Block:
-    """The arrays of a page in one block of bytes, which the page carries compressed and in base64.
+    """All arrays of a page as one block of bytes. The page contains the block in compressed form, as base64.
 
-    In the document, a reference with the type, offset and size stands for an array.
+    In the JSON document, each array is replaced by a reference: the type, the offset and the size of the array.
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class Block:
         self.size = 0
 
     def put(self, array: ArrayLike, kind: str) -> dict[str, Any]:
-        """Add an array in one of the number formats of `TYPES`, and return the reference to it."""
+        """Add an array in one of the number formats of `TYPES`, and return a reference to the array."""
         numbers: NDArray[Any] = np.ascontiguousarray(array, dtype=TYPES[kind])
         content = numbers.tobytes()
         offset, padding = self.size, -len(content) % ALIGNMENT
@@ -73,7 +73,7 @@ class Block:
 
 
 def script_json(document: Any) -> str:
-    r"""Write plain data as JSON that may stand inside a script element; numbers that are not finite become null.
+    r"""Return plain data as JSON for a script element. Infinite numbers and NaN become null.
 
     >>> print(script_json("</script>"))
     "\u003c/script\u003e"
@@ -85,8 +85,8 @@ def script_json(document: Any) -> str:
 class Page:
     """A page about a run or a study.
 
-    In a notebook it shows itself; `save` writes it to a file. The scripts of the page get `document` and `block`; its
-    template gets `content`, which is the document by default.
+    A notebook displays the page, and `save` writes the page to a file. Scripts read `document` and `block`. The
+    template reads `content`, or `document` if there is no `content`.
     """
 
     kind: str
@@ -98,7 +98,7 @@ class Page:
 
     @property
     def html(self) -> str:
-        """The text of the page."""
+        """The page as HTML text."""
         template, script = KINDS[self.kind][0], script_text(self.kind)
         style = asset("style.css")
         policy = (
@@ -127,7 +127,7 @@ class Page:
 
 
 def check_page_path(path: Path) -> Path:
-    """Return the path of a page to write; raise SettingError unless it ends in .html or .htm."""
+    """Return the `path` of a page. Raise SettingError unless `path` ends in .html or .htm."""
     if path.suffix.lower() not in (".html", ".htm"):
         raise SettingError(f"{path}: pages are HTML files; use a name that ends in .html")
     return path
@@ -135,7 +135,7 @@ def check_page_path(path: Path) -> Path:
 
 @cache
 def templates() -> Environment:
-    """Return the environment of the templates; it escapes texts and makes control characters visible."""
+    """Return Jinja's environment, which escapes texts and makes control characters visible."""
     environment = Environment(
         loader=PackageLoader("goalward.pages"),
         autoescape=True,
@@ -150,13 +150,13 @@ def templates() -> Environment:
 
 @cache
 def asset(name: str) -> str:
-    """Return the text of a file of this package."""
+    """Return the text of the file `name` of this package."""
     return (resources.files("goalward.pages") / name).read_text(encoding="utf-8")
 
 
 @cache
 def script_text(kind: str) -> str:
-    """Return all scripts of a kind of page as one, each after the scripts that it imports."""
+    """Return all scripts for a `kind` of page as one text, with imported scripts first."""
     texts: dict[str, str] = {}
 
     def add(name: str) -> None:
@@ -171,5 +171,5 @@ def script_text(kind: str) -> str:
 
 
 def digest(text: str) -> str:
-    """Return the hash by which a security policy names a script or a style sheet."""
+    """Return the hash of a script or style sheet, as a security policy writes it."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode('utf-8')).digest()).decode('ascii')}"

@@ -1,13 +1,13 @@
 """The data of the page of `goalward watch` for goal tasks with continuous states.
 
-The page draws planes, that is, pairs of coordinates. A task with m >= 2 dimensions has m (m - 1) / 2 planes. With one
-dimension, there is one plane, whose second axis is the time. Each plane shows
+The axes of a plane are two coordinates. A task with m >= 2 dimensions has m (m - 1) / 2 planes. A task with one
+dimension has one plane, whose second axis is the time. Each plane shows
 
-    the values      of the plans, at the points where the plan gives them, in tasks of at most two dimensions
-    the goal set    where some state with these two coordinates lies in it
+    the values      of a plan at its points, in tasks with at most two dimensions
+    the goal set    wherever a goal state has these two coordinates
     the steps       of every episode
 
-If the plans of an agent have no values, the page shows none for it.
+If the plans of an agent have no values, the page shows no values for this agent.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ MOST_VALUES = 400_000
 """How many values of plans a page has at most, for all agents."""
 MOST_POINTS = 150_000
 """How many steps of an agent a page has at most; of longer episodes, it has every n-th step."""
-FEWEST_POINTS = 200  # steps of each episode that a page has at least
-GOAL_POINTS = 60_000  # grid points at which the goal set is evaluated, at most
-MOST_ON_AXIS = 120  # of these grid points along one axis
+FEWEST_POINTS = 200  # the least number of steps that a page shows of an episode
+GOAL_POINTS = 60_000  # the largest number of grid points for the goal set
+MOST_ON_AXIS = 120  # the largest number of these points along one axis
 Facts = dict[str, Any]
 
 
 def plane_document(block: Block, world_name: str, runs: Mapping[str, Run]) -> dict[str, Any]:
-    """Return the document of the page; large arrays go to the block. `runs` maps labels of agents to runs."""
+    """Return the document of the page, and add its arrays to `block`. `runs` maps agents' labels to runs."""
     styles = agent_styles((label, run.agent.name) for label, run in runs.items())
     first = next(iter(runs.values()))
     task: TaskSpec = first.agent.task
@@ -58,14 +58,14 @@ def plane_document(block: Block, world_name: str, runs: Mapping[str, Run]) -> di
 
 
 def run_facts(kind: str, labels: Iterable[str], world_name: str, seed: int, episodes: int) -> Facts:
-    """Return the facts about the runs that every replay shows."""
+    """Return the facts about all runs for a replay page."""
     title = f"{' and '.join(labels)} in {world_name}"
     run = {"worldName": world_name, "seed": seed, "episodes": episodes}
     return run | {"kind": kind, "version": __version__, "title": title}
 
 
 def goal_document(block: Block, task: TaskSpec, plane: tuple[int, ...]) -> dict[str, Any]:
-    """Return whether the points of a regular grid on a plane lie in the goal set; the first axis varies slowest."""
+    """Return which points of a regular grid on `plane` lie in the goal set, in row-major order."""
     m = task.dimensions
     size = min(MOST_ON_AXIS, int(GOAL_POINTS ** (1.0 / m)))
     axes = [np.linspace(low, high, size) for low, high in zip(task.low, task.high, strict=True)]
@@ -87,7 +87,7 @@ def agent_document(block: Block, label: str, style: LineStyle, run: Run, room: i
 
 
 def agent_facts(label: str, style: LineStyle, agent: Any, truncation: str) -> dict[str, Any]:
-    """Return the facts about an agent that every replay shows: style, settings, notes, why its run was truncated."""
+    """Return the facts about one agent for a replay page: style, settings, notes, cause of truncation."""
     return {
         "label": label,
         "style": style.document,
@@ -100,7 +100,7 @@ def agent_facts(label: str, style: LineStyle, agent: Any, truncation: str) -> di
 
 
 def path_document(block: Block, run: Run) -> dict[str, Any]:
-    """Return the path of the agent: every n-th state of each episode, and the last state of each."""
+    """Return the path of the agent: every n-th state of each episode, and the last state of each episode."""
     trajectory = run.trajectory
     ends = np.cumsum(run.steps)
     most = max(FEWEST_POINTS, MOST_POINTS // max(len(ends), 1))
@@ -117,7 +117,7 @@ def path_document(block: Block, run: Run) -> dict[str, Any]:
 
 
 def values_document(block: Block, plans: Sequence[ContinuousPlan], room: int) -> dict[str, Any] | None:
-    """Return the values of every n-th plan, with the smallest n that fits; None if no plane can show them."""
+    """Return the values of every n-th plan, or None if no plane can show values. `room` limits the total size."""
     points = plans[0].points if plans else None
     if points is None or points.shape[1] > 2 or any(plan.values is None or plan.points is not points for plan in plans):
         return None

@@ -32,18 +32,18 @@ MOST_POINTS = 40_000
 def report(results: Results | Sequence[Results], *, level: float = 0.95) -> Page:
     """Return a page about a study: regret curves, summary, facts about the agents, the study file.
 
-    In a notebook the page shows itself; ``report(results).save("report.html")`` writes it.
+    A notebook displays the page. ``report(results).save("report.html")`` writes the page to a file.
 
     Parameters
     ----------
     results
-        Results, as `goalward.run` or `goalward.open_results` returns them, or a sequence of results.
+        The results from `goalward.run` or `goalward.open_results`, or a sequence of such results.
     level
         The confidence level of the intervals.
     """
     studies = [results] if isinstance(results, Results) else list(results)
     if not studies or not all(isinstance(study, Results) for study in studies):
-        raise SettingError(f"report takes results, as gw.run and gw.open_results return them; this is {results!r}")
+        raise SettingError(f"report needs results from gw.run or gw.open_results, but got {results!r}")
     checked_level(level)
     block = Block()
     title = studies[0].design.name if len(studies) == 1 else f"{len(studies)} studies"
@@ -55,15 +55,15 @@ def report(results: Results | Sequence[Results], *, level: float = 0.95) -> Page
 
 
 def report_of_folder(folder: Path, study: str | None = None, level: float = 0.95) -> Page:
-    """Return the page of one study, or of all studies of a folder."""
+    """Return a page about one study of a results folder, or about all studies if `study` is None."""
     store = Store.open(folder)
-    # In a folder without studies, `design(None)` raises the error that says so.
+    # In a folder without studies, `design(None)` raises an error.
     names: list[str | None] = [*store.studies()] or [None] if study is None else [study]
     return report([load_results(store, store.design(name)) for name in names], level=level)
 
 
 def study_content(results: Results, level: float) -> dict[str, Any]:
-    """Return the contents of the page that need no JavaScript for one study: its tables and settings."""
+    """Return the tables and settings of one study. The page shows this content without JavaScript."""
     summary, *sweeps = summary_tables(results, level)
     return {
         "design": results.design,
@@ -85,7 +85,7 @@ def study_content(results: Results, level: float) -> dict[str, Any]:
 
 
 def study_document(block: Block, results: Results, level: float, points: int, curves: int) -> dict[str, Any]:
-    """Return the curves of one study: for each cell, at most `points` points and `curves` curves of single runs."""
+    """Return the curves of one study. Each agent in a world has at most `points` points and `curves` runs."""
     styles = agent_styles(results.algorithms().items())
     return {
         "agents": [{"label": label, "style": style.document} for label, style in styles.items()],
@@ -102,7 +102,7 @@ def study_document(block: Block, results: Results, level: float, points: int, cu
 
 
 def summary_of(summary: Table, world: str) -> Table:
-    """Return the summary of one world; it writes the number of complete runs like '3 of 5' if some are not."""
+    """Return the summary of one `world`. If runs are incomplete, their number is written as '3 of 5'."""
     rows = []
     for row in summary.rows:
         planned = sum(row[name] for name in ("complete", "truncated", "failed", "missing"))
@@ -114,13 +114,13 @@ def summary_of(summary: Table, world: str) -> Table:
 
 
 def has_regret(cells: Sequence[CellResults]) -> bool:
-    """Return whether these cells have a regret, that is, whether the optimal cost of their world is known."""
+    """Return whether regret is known for these `cells`, because the optimal cost of their world is known."""
     finished = [cell for cell in cells if cell.episodes_done.any()]
     return not finished or any(not np.isnan(cell.curves["regret"]).all() for cell in finished)
 
 
 def problems(results: Results) -> list[str]:
-    """Return a sentence for each kind of problem (missing, failed, damaged, truncated runs); empty if complete."""
+    """Return one sentence for each kind of problem: missing, failed, damaged or truncated runs."""
     stored, planned = results.count()
     failed = sum(len(cell.failed) for cell in results.cells)
     damaged = sum(len(cell.damaged) for cell in results.cells)
@@ -138,7 +138,7 @@ def problems(results: Results) -> list[str]:
 
 
 def cell_document(block: Block, cell: CellResults, level: float, most: int, curves: int) -> dict[str, Any]:
-    """Return the curves of one agent in one world: means with bands, and some single runs."""
+    """Return the curves of one agent in one world: the mean with its band, and some single runs."""
     count = len(cell.points)
     indices = np.unique(np.rint(np.linspace(0, count - 1, min(count, most))).astype(np.int64))
     measures = {}
@@ -158,7 +158,7 @@ def cell_document(block: Block, cell: CellResults, level: float, most: int, curv
 
 
 def facts(results: Results) -> Iterator[dict[str, Any]]:
-    """Yield the facts about each agent in each world: settings, prior knowledge, what ended its epochs."""
+    """Yield facts about each agent in each world: its settings, its prior knowledge, and why its epochs ended."""
     store = None if results.folder is None else Store.open(results.folder)
     for cell in results.cells:
         stored: Mapping[str, Any] = {}
@@ -182,7 +182,7 @@ def facts(results: Results) -> Iterator[dict[str, Any]]:
 
 
 def study_text(results: Results) -> str:
-    """Return the study file that was run; empty if the folder does not contain it."""
+    """Return the text of the study file, or an empty text if the folder has no study file."""
     with suppress(FileError):
         return "" if results.folder is None else Store.open(results.folder).study_text(results.design.reference)
     return ""

@@ -1,4 +1,4 @@
-"""The page of `goalward watch`: one run, or two side by side, replayed epoch by epoch."""
+"""The page of `goalward watch`, which replays one run, or two runs side by side, epoch by epoch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from goalward.ssp.layout import state_label
 from goalward.ssp.model import SSP
 from goalward.studies.rerun import kept_run, replay_of
 
-CURVE_POINTS = 600  # of a regret curve, on each of two scales
+CURVE_POINTS = 600  # points of a regret curve for linear axes, and as many for log axes
 MOST_PAGE_NUMBERS = 500_000
 """How many values and probabilities a page has at most, so that it stays below three megabytes."""
 MOST_PAGE_STEPS = 120_000
@@ -36,18 +36,18 @@ NO_INTEGERS: Int64s = np.empty(0, dtype=np.int64)
 
 
 def watch(*runs: Run, labels: Sequence[str] | None = None, world: str = "") -> Page:
-    """Return a page that replays one run, or two side by side; a notebook shows it inline.
+    """Return a page that replays one run, or two runs side by side. A notebook displays the page.
 
-    A run that was learnt from scratch on a known model, or in a registered task with continuous states, is repeated to
-    get its plans. Any other run must be recorded with ``learn(..., keep_replay=True)``. Runs with continuous states are
-    replayed episode by episode, over two of the coordinates.
+    If an agent learnt from scratch, in a known model or in a registered task with continuous states, `watch` repeats
+    the run to get its plans. All other runs must be recorded with ``learn(..., keep_replay=True)``. Runs with
+    continuous states are replayed episode by episode, in planes of two coordinates.
 
     Parameters
     ----------
     runs
-        One run, or two in the same world.
+        One run, or two runs in the same world.
     labels
-        The names of the agents on the page; by default, the names of the algorithms.
+        The names of the agents on the page. The default is the names of the algorithms.
     world
         The name of the world on the page.
 
@@ -60,7 +60,7 @@ def watch(*runs: Run, labels: Sequence[str] | None = None, world: str = "") -> P
     Page('psrl and uniform in a world of 11 states'; save(path) writes it)
     """
     if not 1 <= len(runs) <= 2 or not all(isinstance(run, Run) for run in runs):
-        raise SettingError(f"watch takes one run or two, as gw.learn returns them; these are {list(runs)!r}")
+        raise SettingError(f"watch needs one or two runs from gw.learn, but got {list(runs)!r}")
     first = runs[0]
     tasks: list[Any] = [run.agent.task for run in runs]
     origin = getattr(tasks[0], "origin", None)
@@ -69,7 +69,7 @@ def watch(*runs: Run, labels: Sequence[str] | None = None, world: str = "") -> P
         raise SettingError("the two runs are in different worlds; only runs in the same world can be compared")
     names = run_labels([run.agent.name for run in runs]) if labels is None else list(labels)
     if len(set(names)) != len(runs):
-        raise SettingError(f"labels is {labels!r}; it must be one text for each of the {len(runs)} runs, all different")
+        raise SettingError(f"labels is {labels!r}; it must have {len(runs)} different texts, one for each run")
     block = Block()
     if first.agent.continuous:
         repeated = dict(zip(names, map(kept_run, runs), strict=True))
@@ -83,7 +83,7 @@ def watch(*runs: Run, labels: Sequence[str] | None = None, world: str = "") -> P
 
 
 def run_labels(names: Sequence[str]) -> list[str]:
-    """Return a different label for each of these names of agents.
+    """Return unique labels for agents with these `names`.
 
     >>> run_labels(["psrl", "psrl"])
     ['psrl', 'psrl (2)']
@@ -94,7 +94,7 @@ def run_labels(names: Sequence[str]) -> list[str]:
 def watch_document(
     block: Block, facts: Facts, world: SSP | None, replays: Mapping[str, Replay], truncations: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the document of the page; large arrays go to the block. `replays` maps labels of agents to replays."""
+    """Return the document of the page, and add its arrays to `block`. `replays` maps agents' labels to replays."""
     styles = agent_styles((label, replay.agent.name) for label, replay in replays.items())
     first = next(iter(replays.values()))
     values = sum(len(replay.frames) * replay.task.states for replay in replays.values())
@@ -109,7 +109,7 @@ def watch_document(
 
 
 def world_document(block: Block, world: SSP | None, task: Task) -> dict[str, Any]:
-    """Return the data of a world: names, costs and layout and, if its model is known, transitions and values."""
+    """Return the data of a world: names and costs. A known model adds layout, transitions and values."""
     name_state: Callable[[int], str]
     name_action: Callable[[int], str]
     name_state, name_action = (str, str) if task.encoding is None else (task.encoding.name, task.encoding.action_name)
@@ -139,7 +139,7 @@ def world_document(block: Block, world: SSP | None, task: Task) -> dict[str, Any
 def agent_document(
     block: Block, label: str, style: LineStyle, replay: Replay, room: int, shown_steps: int, truncation: str = ""
 ) -> dict[str, Any]:
-    """Return the data of one agent, with at most `room` probabilities of models and about `shown_steps` steps."""
+    """Return the data of one agent, with at most `room` model probabilities and about `shown_steps` steps."""
     return agent_facts(label, style, replay.agent, truncation) | {
         "known": {name: str(plain(value)) for name, value in replay.agent.given.items() if not isinstance(value, SSP)},
         "hasPlans": replay.has_plans,
@@ -157,7 +157,7 @@ def agent_document(
 
 
 def curve_document(block: Block, replay: Replay) -> dict[str, Any]:
-    """Return costs and regrets after some of the episodes, evenly spread on a linear and on a logarithmic scale."""
+    """Return costs and regrets after selected episodes, some for linear axes and some for logarithmic axes."""
     count = len(replay.costs)
     points = np.arange(count)
     if count > 2 * CURVE_POINTS:
@@ -174,7 +174,7 @@ def curve_document(block: Block, replay: Replay) -> dict[str, Any]:
 
 
 def frames_document(block: Block, frames: Sequence[Frame], task: Task, shown_steps: int) -> dict[str, Any]:
-    """Return frames as columns; the actions that the plan plays are bits, one for each state-action pair."""
+    """Return frames as columns. For each state–action pair, one bit says whether the plan plays the action."""
     size = len(frames)
     paths = [frame.path[: max(1, shown_steps // max(size, 1))] for frame in frames]
     columns = {
@@ -204,7 +204,7 @@ def frames_document(block: Block, frames: Sequence[Frame], task: Task, shown_ste
 
 
 def stacked(block: Block, arrays: list[Floats | None], default: list[Floats] | None = None) -> dict[str, Any] | None:
-    """Add the arrays of all frames; None if no frame has one. A frame without an array gets its default, or NaN."""
+    """Add `arrays` to `block` as one array, or return None if all are None. `default` or NaN replaces a None."""
     shape = next((array.shape for array in arrays if array is not None), None)
     if shape is None:
         return None
@@ -215,7 +215,7 @@ def stacked(block: Block, arrays: list[Floats | None], default: list[Floats] | N
 
 
 def models_document(block: Block, frames: Sequence[Frame], room: int) -> dict[str, Any] | None:
-    """Return the models of every m-th frame, with the smallest m that fits into `room`; None if there are none."""
+    """Return the models of every m-th frame, or None if there are no models. `room` limits the total size."""
     modelled = [(index, frame.model) for index, frame in enumerate(frames) if frame.model is not None]
     if not modelled or not room:
         return None
@@ -232,7 +232,7 @@ def models_document(block: Block, frames: Sequence[Frame], room: int) -> dict[st
 
 
 def planning_costs(block: Block, replay: Replay) -> dict[str, Any] | None:
-    """Return the costs that the agent plans with; None if they are the costs of the world."""
+    """Return the costs that the agent plans with, or None if these costs are unknown or equal the world's costs."""
     costs = next((frame.model.costs for frame in replay.frames if frame.model is not None), replay.task.costs)
     costs = np.maximum(costs, getattr(replay.agent, "_cost_floor", 0.0))
     if replay.task.costs_unknown or np.array_equal(costs, replay.task.costs):
@@ -241,7 +241,7 @@ def planning_costs(block: Block, replay: Replay) -> dict[str, Any] | None:
 
 
 def belief_document(block: Block, replay: Replay) -> dict[str, Any] | None:
-    """Return the parameters from which the page computes the posterior, given the counts; None without one."""
+    """Return the parameters of the prior, from which the page computes posteriors, or None without a prior."""
     belief = replay.belief
     if belief is None:
         return None

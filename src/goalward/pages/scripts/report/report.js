@@ -5,7 +5,7 @@ import { Page, showPage } from "../shared/page.js";
 
 // Each measure: its name on the button, its meaning, its name on the axis.
 const MEASURES = {
-  regret: ["realised regret", "costs paid minus the optimal cost of the same number of episodes", "regret"],
+  regret: ["realised regret", "costs paid, minus the optimal cost of as many episodes", "regret"],
   gap_regret: ["gap regret", "the sum of the optimality gaps Q*(s, a) − V*(s) of the actions played: it has the same expectation as regret, but less noise", "gap regret"],
   steps: ["steps", "the number of steps of each episode", "steps of the episode"],
 };

@@ -30,21 +30,21 @@ export function introduction(world, replays) {
   const price = !costs.length ? "something" : least === most ? number(most) : `${number(least)} to ${number(most)}`;
   const chance = world.truth?.probabilities.some((each) => each < 1) ? ", and its outcome is partly random" : "";
   const two = replays.length > 1 ? ` ${replays[0].label} and ${replays[1].label} learn by different algorithms.` : "";
-  return `The agent starts at ○ and must reach the goal ★ at the lowest cost, again and again. Each trip is an episode. A step costs ${price}${chance}. The agent does not know where its actions lead and learns it by trying.${two}`;
+  return `The agent starts at ○ and must reach the goal ★ at the lowest cost, again and again. Each trip is an episode. A step costs ${price}${chance}. At first, the agent does not know where its actions lead. It learns this by trying them.${two}`;
 }
 
 // How to read the page, for the first screen: [word, meaning] pairs. `kind` is the kind of the map.
 export function readingGuide(replays, kind) {
   const [plans, looks] = [true, false].map((has) => replays.filter((replay) => replay.hasPlans === has).map(({ label }) => label).join(" and "));
   const [sign, several] = { grid: ["An arrow", "arrows"], graph: ["The word in a circle", "words"] }[kind] ?? ["“Plays”", "actions"];
-  const tie = replays.some(({ frames }) => frames.shares) ? "that it is about equally likely to take each of them" : "that the agent considers them equally good";
+  const tie = replays.some(({ frames }) => frames.shares) ? "that the agent is about equally likely to take each of these actions" : "that the agent considers these actions equally good";
   return [
-    [kind === "list" ? "● before a state" : "The dot", kind === "list" ? "marks the state of the agent." : "is the agent; the line behind it shows its last steps."],
-    [sign, `is the action that the agent would most likely take there. Several ${several} mean ${tie}.`],
-    ["Colour and number", "show the chosen layer. The layer “value” is the cost that the agent expects from there to the goal; at first, this is a guess."],
-    ...(plans ? [["An epoch", `is a period in which the plan of ${plans} stays the same. The next plan uses everything seen so far.`]] : []),
+    [kind === "list" ? "● before a state" : "The dot", kind === "list" ? "marks the state of the agent." : "is the agent. The line behind the dot shows the agent's last steps."],
+    [sign, `is the action that the agent would most likely take in this state. Several ${several} mean ${tie}.`],
+    ["Colour and number", "show the chosen layer. The layer “value” is the cost that the agent expects from the state to the goal. At first, this cost is a guess."],
+    ...(plans ? [["An epoch", `is a period in which the plan of ${plans} stays the same. The next plan uses all steps so far.`]] : []),
     ...(looks ? [["A snapshot", `shows ${looks} at one moment. There are no epochs: the policy may change at every step.`]] : []),
-    ["Regret", "is the price of learning: what an agent has paid so far beyond the cost of the best policy, which knows the world."],
+    ["Regret", "is the price of learning. It is the cost that an agent has paid so far, minus the cost of the best policy."],
   ];
 }
 
@@ -67,7 +67,7 @@ function lastTrips({ episodeSteps }) {
 // The lengths of the first trip and of the last ones.
 function trips(replay) {
   const lately = lastTrips(replay);
-  return lately ? [["Its first trip", `took ${times(replay.episodeSteps[0], "step")}, its last ${whole(lately.count)} took ${number(lately.mean)} on average.`]] : [];
+  return lately ? [["Its first trip", `took ${times(replay.episodeSteps[0], "step")}. Its last ${whole(lately.count)} trips took ${number(lately.mean)} steps on average.`]] : [];
 }
 
 // The mean lengths of the last trips of two agents. They count as about the same if they differ by at most 5 %.
@@ -76,7 +76,7 @@ export function lastTripsCompared(replays) {
   if (lately.includes(null)) return "";
   const [short, long] = lately.map(({ mean }) => mean).sort((one, other) => one - other);
   const words = replays.map(({ label }, place) => `${label} ${number(lately[place].mean)}`).join(", ");
-  return ` In the last ${whole(lately[0].count)} episodes ${long <= 1.05 * short ? "both took about the same" : "they took"}: ${words} steps a trip.`;
+  return ` In the last ${whole(lately[0].count)} episodes ${long <= 1.05 * short ? "both took about the same" : "the agents took"}: ${words} steps per trip.`;
 }
 
 function follows(replay) {
@@ -85,7 +85,7 @@ function follows(replay) {
 }
 
 function began(replay) {
-  if (replay.frame === 0) return replay.samples ? [["It starts", "without experience: it draws a world that could be the true one, and follows the best plan for that world."]] : [];
+  if (replay.frame === 0) return replay.samples ? [["It starts", "without experience. It draws a world that could be the true world, and follows the best plan for the drawn world."]] : [];
   const reason = follows(replay) && replay.whyEnded(replay.frame - 1);
   return reason ? [["It planned again", `because ${reason}.`]] : [];
 }
@@ -98,11 +98,11 @@ function learnt(replay) {
   const pair = replay.frames.pair[before] >= 0 ? replay.frames.pair[before] : played[0]?.[0];
   if (pair === undefined || !replay.visits[pair]) return [];
   const [successor, seen] = replay.seenFrom(pair).sort((one, other) => other[1] - one[1])[0];
-  return [["It learnt", `that ${replay.pairName(pair)} led ${whereTo(replay.world, Math.floor(pair / replay.world.actions), successor)} ${replay.visits[pair] === 1 ? "the one time that it was tried" : `in ${whole(seen)} of ${whole(replay.visits[pair])} tries`}.`]];
+  return [["It learnt", `that ${replay.pairName(pair)} led ${whereTo(replay.world, Math.floor(pair / replay.world.actions), successor)} ${replay.visits[pair] === 1 ? "the only time that it was tried" : `in ${whole(seen)} of ${whole(replay.visits[pair])} tries`}.`]];
 }
 
-// What the agent imagines about its action in the first state of the epoch or, if it imagines that this action stays
-// there, about the least tried action on its way from the start; then the cost that it expects.
+// What the agent imagines about its action in the first state of the epoch, and which cost the agent expects. If this
+// action is imagined to stay in the state, the sentence is about the least tried action on the way from the start.
 function imagines(replay) {
   const { world, optimalValue } = replay;
   const expected = replay.value(world.start);
@@ -155,7 +155,7 @@ function tried(replay) {
     all += world.costs[pair] !== Infinity;
     some += visits[pair] > 0;
   }
-  return [["It has tried", `${whole(some)} of the ${whole(all)} pairs of a state and an action in ${times(replay.frames.start_step[replay.frame], "step")}.`]];
+  return [["It has tried", `${whole(some)} of the ${whole(all)} state–action pairs in ${times(replay.frames.start_step[replay.frame], "step")}.`]];
 }
 
 // The last step in words, for example: episode 2, step 3: “right” in row 0, column 1 slips up.

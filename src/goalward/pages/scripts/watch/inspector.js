@@ -59,7 +59,7 @@ export class CellView {
       rows.push(cells);
     }
     return el("div", {}, table(headings, rows, { class: "actions", "aria-label": `actions, ${replay.label}` }),
-      el("p", { class: "small" }, `expects: the cost from here to the goal if the agent takes this action, according to the model of its plan${truth ? "; loses: how much more the action really costs than the best one" : ""}`));
+      el("p", { class: "small" }, `expects: the cost from here to the goal with this action, in the model of the plan${truth ? "; loses: how much more this action truly costs than the best action" : ""}`));
   }
 
   // Bars for the probabilities of the successors of a pair: believed, observed and true.
@@ -137,7 +137,7 @@ export class WhatIf {
     this.page = page;
     this.plans = null;
     this.costInput = el("input", { type: "number", min: 0, step: "any", "aria-label": "cost of every action here", onchange: () => this.changeCost() });
-    this.wallButton = toggle("wall", () => this.toggleWall(), "steps into this state have no effect");
+    this.wallButton = toggle("wall", () => this.toggleWall(), "make this state a wall: steps into it have no effect");
     this.modelChoice = choices("plan with", MODELS, (model) => {
       page.address.set({ model });
       this.replan();

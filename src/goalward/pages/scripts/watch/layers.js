@@ -5,11 +5,11 @@ import { amountColour, css, signColour } from "../shared/colours.js";
 
 export const LAYERS = {
   value: ["value", "the cost that the agent expects from here to the goal"],
-  error: ["error", "expected cost minus the optimal cost V*: blue if the agent expects too little, orange if too much"],
+  error: ["error", "expected cost minus optimal cost V* (blue: the agent expects too little, orange: too much)"],
   visits: ["visits", "how often the agent had been here before this epoch"],
-  uncertainty: ["uncertainty", "how uncertain the agent is about the outcomes of its actions here: the root of the summed posterior variances, averaged over actions"],
-  gap: ["gap", "how much more the agent's action here costs in expectation than the best one, Q* − V*"],
-  replanned: ["re-planned", "optimal values and actions of the chosen model, with your walls and costs"],
+  uncertainty: ["uncertainty", "how little the agent knows about its actions here: the root of the summed posterior variances, averaged over actions"],
+  gap: ["gap", "how much more the agent's action costs here than the best action, in expectation (Q* − V*)"],
+  replanned: ["re-planned", "optimal values and actions in the chosen model with your walls and costs"],
 };
 
 // Whether a layer has something to show: some layers need the true model, others a posterior.

@@ -17,8 +17,8 @@ const STEPS_A_SECOND = { step: 3, run: 15 };
 const EPOCHS_A_SECOND = 20;
 const SECONDS_AT_THE_GOAL = 0.5;
 const MEASURES = {
-  gap_regret: ["gap regret", "the expected extra costs of all actions that it played, added up"],
-  regret: ["realised regret", "the cost that it paid, minus what the best policy pays on average in the same number of episodes; it includes chance"],
+  gap_regret: ["gap regret", "the sum of the expected extra costs of all actions that the agent played"],
+  regret: ["realised regret", "the cost that the agent paid, minus the average cost of the best policy in as many episodes (includes chance)"],
   cost: ["cost so far", "all costs paid"],
   steps: ["steps per episode", "how many steps each trip took"],
 };
@@ -85,18 +85,18 @@ class WatchPage extends AgentsPage {
 
   buildHelp() {
     const keys = [["space", "play or pause"], [", .", "previous or next step"], ["← →", "previous or next epoch"], ["shift + ← →", "ten epochs back or forward"], ["home, end", "first or last epoch"],
-      [`1 – ${this.layerNames.length}`, "layers"], ["+ −", "faster or slower"], ["l", "follow the other agent"], ["esc", "close the cell"], ["tab, arrows", "move from state to state on a map that has the focus"]];
+      [`1 – ${this.layerNames.length}`, "layers"], ["+ −", "faster or slower"], ["l", "follow the other agent"], ["esc", "close the cell"], ["tab, arrows", "move between states, if a map has the focus"]];
     this.help = el("dl", { class: "keys", hidden: true }, keys.map(([key, what]) => [el("dt", {}, key), el("dd", {}, what)]));
     return this.help;
   }
 
   notesOf(replay) {
     const notes = [];
-    if (replay.optimist) notes.push(`${replay.label} is an optimistic algorithm with the constants of its theorem. It assumes the best model that it cannot rule out yet, and a run this short rules out little. So it seems to play at random.`);
-    if (!replay.hasPlans) notes.push(`${replay.label} does not plan in epochs. The page shows ${whole(replay.count)} snapshots of it.`);
-    else if (replay.count - 1 < replay.epochs) notes.push(`${replay.label} had ${whole(replay.epochs)} epochs; ${whole(replay.count - 1)} of them are on this page: the first ones, then evenly spaced ones. Counts and curves are complete.`);
+    if (replay.optimist) notes.push(`${replay.label} is an optimistic algorithm with the constants of its theorem. The agent plans in the best model that its experience does not rule out. A short run rules out few models, so the agent seems to play at random.`);
+    if (!replay.hasPlans) notes.push(`${replay.label} does not plan in epochs. The page shows ${whole(replay.count)} snapshots of the agent.`);
+    else if (replay.count - 1 < replay.epochs) notes.push(`${replay.label} had ${whole(replay.epochs)} epochs. This page shows ${whole(replay.count - 1)} of them: the first epochs, and then evenly spaced epochs. Counts and curves are complete.`);
     if (!replay.frames.values) notes.push(`${replay.label} estimates no costs, so its maps have no values.`);
-    if (replay.models?.every > 1) notes.push(`This page has the models that ${replay.label} planned with for every ${ordinal(replay.models.every)} epoch only.`);
+    if (replay.models?.every > 1) notes.push(`This page has the model of only every ${ordinal(replay.models.every)} epoch of ${replay.label}.`);
     if (replay.frames.steps.some((steps, frame) => steps > replay.pathLength(frame))) notes.push(`In long ${replay.unit}s of ${replay.label}, the page shows only the first steps one by one.`);
     return notes;
   }
@@ -152,12 +152,12 @@ class WatchPage extends AgentsPage {
       ["the agent", "circle", { class: "rim agent-sign", cx: 8, cy: 8, r: 5 }],
     ];
     if (this.places.walls?.length) signs.push(["wall", "rect", { class: "wall", x: 2, y: 2, width: 12, height: 12 }]);
-    if (pitsOf(this.world).size) signs.push(["pit: no way out but giving up", "path", { class: "pit", d: PIT, transform: "translate(8 9) scale(0.65)" }]);
-    if (this.places.states?.some(({ letter }) => letter)) signs.push(["letters in cells: the ground, as on the map of the world"]);
+    if (pitsOf(this.world).size) signs.push(["pit: the only way out is to give up", "path", { class: "pit", d: PIT, transform: "translate(8 9) scale(0.65)" }]);
+    if (this.places.states?.some(({ letter }) => letter)) signs.push(["letters: the kinds of ground on the map of the world"]);
     if (this.places.kind !== "list" && !this.places.floors && closedOf(this.world).size) signs.push(["no step leads here", "path", { class: "closed", d: "M2,2L14,14M14,2L2,14" }]);
     if (this.world.actionNames.includes("give up")) signs.push(["↺ give up: return to the start, at a cost"]);
     if (this.replays.some((replay) => replay.canSlip)) signs.push(["slip: a step with an unusual outcome", "path", { class: "slip-sign", d: "M1,8H15" }]);
-    if (this.places.kind === "graph") signs.push(["dark: where the plan's actions have led so far", "path", { class: "edge", d: "M1,12Q8,0 15,8" }], ["faint: where actions can lead in the true model", "path", { class: "edge", opacity: 0.3, d: "M1,12Q8,0 15,8" }]);
+    if (this.places.kind === "graph") signs.push(["dark line: an observed step of the plan", "path", { class: "edge", d: "M1,12Q8,0 15,8" }], ["faint line: a possible step in the true model", "path", { class: "edge", opacity: 0.3, d: "M1,12Q8,0 15,8" }]);
     signs.push(["on the slider: the end of an episode", "path", { class: "episode-sign", d: "M8,2V14" }]);
     this.scaleBar = new ScaleBar(...signs.map(([text, tag, shape]) =>
       el("span", {}, tag ? svg("svg", { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true" }, svg(tag, shape)) : null, text)));
@@ -187,7 +187,7 @@ class WatchPage extends AgentsPage {
     this.closeCell = el("button", { type: "button", class: "quiet", onclick: () => this.pick(null) }, "close");
     this.ofChoice = this.replays.length > 1 ? choices("agent", this.replays.map((replay, place) => [String(place), replay.label]), (of) => { this.address.set({ of }); this.showCell(); }) : null;
     this.cellHint = el("div", { class: "hint" },
-      [...readingGuide(this.replays, this.places.kind), ["Point at a state", "to see where the agent imagines that its action leads from there."], ["Click a state", "to see where each action leads from there, and where the agent believes that it leads."]]
+      [...readingGuide(this.replays, this.places.kind), ["Point at a state", "to see where the agent imagines that its action leads."], ["Click a state", "to see where each action leads, and where the agent believes that the action leads."]]
         .map(([word, meaning]) => el("p", {}, el("b", {}, word), ` ${meaning}`)));
     this.whatIf = new WhatIf(this);
     this.cellBody = el("div", {}, this.ofChoice, this.cellView.host, this.whatIf.host);
@@ -424,7 +424,7 @@ class WatchPage extends AgentsPage {
     const ends = this.visible.map((replay) => [replay.label, replay.ends.length, measure === "steps" ? replay.ends.at(-1) / replay.ends.length : replay.curve[measure].at(-1)]);
     if (ends.some(([, episodes]) => !episodes)) return "";
     const what = { gap_regret: "lost", regret: "paid more than the best policy by", cost: "paid", steps: "needed" }[measure];
-    const unit = { gap_regret: " in cost against the best policy", steps: " steps per episode" }[measure] ?? "";
+    const unit = { gap_regret: " in cost compared with the best policy", steps: " steps per episode" }[measure] ?? "";
     const said = `In ${whole(ends[0][1])} episodes ${ends.map(([label, , end]) => `${label} ${what} ${number(end)}`).join(", ")}${unit}.`;
     if (ends.length < 2 || ends[0][1] !== ends[1][1]) return said;
     const [best, other] = ends.sort((one, two) => one[2] - two[2]);

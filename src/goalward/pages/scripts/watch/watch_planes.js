@@ -10,7 +10,7 @@ import { Plane } from "./plane.js";
 
 const SPEEDS = [["10", "step", "10 steps a second"], ["100", "run", "100 steps a second"], ["1000", "fast", "1,000 steps a second"]];
 const PLANE_LAYERS = {
-  value: ["value", "the cost that the current plan expects from here to the goal"],
+  value: ["value", "the cost from here to the goal that the current plan expects"],
   visits: ["visits", "how often the agent has been here so far"],
 };
 const EARLIER = 12; // earlier episodes that are drawn
@@ -96,7 +96,7 @@ class PlanesPage extends AgentsPage {
     const facts = [`${task.low.length} dimension${task.low.length > 1 ? "s" : ""}, ${task.actions.length} actions`, "the true model is not known"];
     document.getElementById("page").replaceChildren(
       this.agentsHeader(facts),
-      el("p", { class: "intro" }, `The agent ○ must reach the striped goal at the lowest cost, again and again. Each trip is an episode. The agent does not know how its actions change ${task.coordinates.join(" and ")} and learns it by trying. The white line is its way in this episode. Press play to watch it.`),
+      el("p", { class: "intro" }, `The agent ○ must reach the striped goal at the lowest cost, again and again. Each trip is an episode. The agent does not know how its actions change ${task.coordinates.join(" and ")} and learns this by trying. The white line is the path of the agent in this episode. Press play to watch the agent.`),
       this.notes((track) => this.notesOf(track)), this.buildControls(),
       this.cards((track) => this.buildPlane(track)),
       this.buildScale(), this.buildChart(),
@@ -107,11 +107,11 @@ class PlanesPage extends AgentsPage {
 
   notesOf(track) {
     const notes = [];
-    if (!track.values) notes.push(`The plans of ${track.label} have no values that can be drawn here.`);
-    else if (track.values.every > 1) notes.push(`This page has the values of ${track.label} for one in ${whole(track.values.every)} epochs. In the other epochs, it shows the last values before them.`);
+    if (!track.values) notes.push(`The plans of ${track.label} have no values that this page can draw.`);
+    else if (track.values.every > 1) notes.push(`This page has the values of ${track.label} for one in ${whole(track.values.every)} epochs. In the other epochs, the page shows earlier values.`);
     const every = largest(track.path.every, 1);
     if (every > 1) notes.push(`In long episodes of ${track.label}, the page shows only one in up to ${whole(every)} steps.`);
-    if (track === this.tracks.at(-1) && this.data.task.low.length > 2) notes.push("A plane shows two of the coordinates. It is striped where some state with these two coordinates lies in the goal.");
+    if (track === this.tracks.at(-1) && this.data.task.low.length > 2) notes.push("A plane shows two of the coordinates. It is striped where at least one goal state has these two coordinates.");
     return notes;
   }
 
@@ -140,7 +140,7 @@ class PlanesPage extends AgentsPage {
   }
 
   buildScale() {
-    this.scaleBar = new ScaleBar(el("span", {}, el("i", { class: "stripes" }), "goal"), el("span", {}, el("i", { class: "trace" }), "this episode so far; pale: the rest of it, and earlier episodes"));
+    this.scaleBar = new ScaleBar(el("span", {}, el("i", { class: "stripes" }), "goal"), el("span", {}, el("i", { class: "trace" }), "this episode so far; pale lines: the rest of this episode, and earlier episodes"));
     return this.scaleBar.host;
   }
 
