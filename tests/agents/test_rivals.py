@@ -160,7 +160,7 @@ class TestCounts:
 
     def test_wrong_states_are_refused(self) -> None:
         small, large = Counts(Task(np.ones((2, 1)), 0, 1)), Counts(Task(np.ones((9, 1)), 0, 1))
-        with pytest.raises(ValueError, match="a row has room for 4 successors; there are only 3"):
+        with pytest.raises(ValueError, match="a row has room for 4 successors, but only 3 exist"):
             small.restore(large.to_state())
         with pytest.raises(ValueError, match=r"visits must have shape \(9, 1\)"):
             large.restore(small.to_state())

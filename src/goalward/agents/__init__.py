@@ -1,11 +1,11 @@
-"""The learning algorithms, one file each; `make` builds an agent by name.
+"""The learning algorithms, each in its own file. `make` builds an agent by name.
 
 >>> import goalward as gw
 >>> gw.agents.make("uniform")
 Uniform()
 
-To add an algorithm, write a file with its class below ``@register`` and add one line to the list here. Look-up, types,
-help, documentation and conformance tests all use this list.
+To add an algorithm, write a class with the decorator ``@register`` in a new file, and import the class below. Types,
+help, documentation and conformance tests all use these imports.
 """
 
 from typing import TYPE_CHECKING

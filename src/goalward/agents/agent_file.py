@@ -1,7 +1,7 @@
-"""Save and load agents: their settings, their task and what they have learnt.
+"""Save agents to files, and load agents from files.
 
-An agent is saved as plain data and arrays (see `goalward.archive`). Loading creates an agent of the same class, calls
-`begin` with the saved task and restores what was learnt. Only registered agents can be loaded. No code in a file runs.
+A file holds the settings, the task and the learnt state of an agent, as plain data and arrays. `load` creates an agent
+of the same class, calls `begin` with the saved task and restores the learnt state. No code from the file is run.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ MODEL = ("indptr", "successors", "probabilities", "costs", "initial_state", "giv
 
 
 def progress(agent: Learner) -> dict[str, Any]:
-    """Return everything that determines an agent's next action: what it has learnt, its caches and its generator."""
+    """Return the learnt state, the caches and the generator of `agent`, which together determine the next action."""
     caches = {name: encode(name, value) for name, value in vars(agent).items() if name.startswith("_")}
     return {"learnt": agent.to_state(), "caches": caches, "rng": agent.rng.bit_generator.state}
 
 
 def restore_progress(agent: Learner, state: dict[str, Any]) -> None:
-    """Restore the state that `progress` returned, right after `begin`; raises ValueError if it does not fit."""
+    """Give a new `agent` the `state` that `progress` returned. Raises ValueError if the `state` is invalid."""
     agent.restore(state["learnt"])
     for name, value in state["caches"].items():
         setattr(agent, name, decode(value, vars(agent).get(name)))
@@ -43,10 +43,10 @@ def restore_progress(agent: Learner, state: dict[str, Any]) -> None:
 
 
 def save(agent: Learner, path: str | Path, about: Mapping[str, Any] | None = None) -> None:
-    """Save an agent to the file `path` after it has learnt; `about` is plain data that describes its origin."""
+    """Save `agent` to the file `path`. `about` is plain data that describes the origin of the agent."""
     task = getattr(agent, "task", None)
     if task is None:
-        raise SettingError(f"{agent.name} has not learnt anything yet; save the agent of a run: run.agent")
+        raise SettingError(f"{agent.name} has not learnt anything yet; after run = learn(agent, ...), save run.agent")
     tree = {
         "agent": agent.name,
         "settings": {name: encode(name, getattr(agent, name)) for name in agent.settings()},
@@ -59,12 +59,12 @@ def save(agent: Learner, path: str | Path, about: Mapping[str, Any] | None = Non
 
 
 def load(path: str | Path) -> Learner:
-    """Read an agent from `path`; continue with ``learn(agent, world, ..., resume=True)``."""
+    """Return the agent saved in the file `path`. ``learn(agent, ..., resume=True)`` continues the learning."""
     return read(path)[0]
 
 
 def read(path: str | Path) -> tuple[Learner, dict[str, Any]]:
-    """Read an agent from `path`, together with the data that was saved as `about`."""
+    """Return the agent saved in the file `path`, and the data that were passed to `save` as `about`."""
     tree = archive.read(Path(path), FORMAT, VERSION)
     try:
         check_no_file(tree["agent"])
@@ -81,17 +81,17 @@ def read(path: str | Path) -> tuple[Learner, dict[str, Any]]:
 
 
 def check_no_file(name: Any) -> None:
-    """Raise SettingError if a saved name refers to a Python file, because looking it up would execute the file."""
+    """Raise SettingError if `name` refers to a Python file, because a look-up of `name` would execute the file."""
     if is_reference(name):
-        raise SettingError(f"it refers to the Python file {name}, but goalward only executes files that you name")
+        raise SettingError(f"the saved file refers to the Python file {name}, which goalward does not execute")
 
 
 def check_place(path: Path, what: str = "agent") -> None:
-    """Raise FileError if an agent or policy cannot be saved at `path`; to be called before a run."""
+    """Raise FileError if no file can be written at `path`. `what` is "agent" or "policy". Call this before a run."""
     folder = path.absolute().parent
     try:
         if path.is_dir():
-            raise FileError(f"{path} is a folder; name a file, such as {path / what}.npz")
+            raise FileError(f"{path} is a folder; choose a file, such as {path / what}.npz")
         if not folder.is_dir():
             raise FileError(f"{path}: the folder {folder} does not exist; create it first")
         with NamedTemporaryFile(dir=folder, prefix=path.name, suffix=".part"):
@@ -103,7 +103,7 @@ def check_place(path: Path, what: str = "agent") -> None:
 
 
 def encode(name: str, value: Any) -> Any:
-    """Return a setting or a cache as plain data and arrays; `name` is for the error message."""
+    """Return the `value` of a setting or a cache as plain data and arrays. Error messages show its `name`."""
     if isinstance(value, Prior):
         settings = {setting: encode(setting, getattr(value, setting)) for setting in settings_of(type(value))}
         return {"prior": {"kind": value.kind, **settings}}
@@ -117,13 +117,13 @@ def encode(name: str, value: Any) -> Any:
         return {"memory": value.to_state()}
     if value is None or isinstance(value, np.ndarray | np.generic | int | float | str | list):
         return value
-    raise SettingError(f"the agent cannot be saved: no file can store {name} of type {type(value).__name__}")
+    raise SettingError(f"the agent cannot be saved, because files cannot store {name} of type {type(value).__name__}")
 
 
 def decode(value: Any, now: Any = None) -> Any:
-    """Return the setting or the cache that `encode` turned into `value`; `now` is its value in a new agent.
+    """Undo `encode`. `now` is the same setting or cache in a new agent.
 
-    Arrays and `Memory` objects are changed in place, because other arrays may be views of them.
+    If `now` is an array or a `Memory`, its data are overwritten in place, because other arrays may share these data.
     """
     if not isinstance(value, dict):
         if isinstance(now, np.ndarray) and now.flags.writeable and (now.shape, now.dtype) == (value.shape, value.dtype):

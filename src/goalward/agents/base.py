@@ -1,21 +1,21 @@
-"""The base classes of agents: settings, saving, and the two kinds of tabular agents.
+"""The base classes of agents, which handle settings and saving.
 
-`goalward.acting.contract` defines the interface. An `Agent` computes a plan, and the loop follows the plan until one of
-its stop conditions holds::
+`goalward.acting.contract` defines the interface of agents. There are two kinds of tabular agents. An `Agent` computes a
+plan, and the loop follows the plan until a stop condition of the plan holds::
 
-    plan(state) -> Plan        called when the previous plan has ended
-    observe(steps) -> None     called with the steps since the last call, in chunks of bounded size, always before the
-                               next plan() and at the end of the run
+    plan(state) -> Plan        is called when the previous plan has ended
+    observe(steps) -> None     receives all new steps, in chunks of bounded size, before every plan() and at the end of
+                               the run
 
-An `OnlineAgent` learns at every step, and acts as its own policy::
+An `OnlineAgent` chooses every action itself, and learns from every step::
 
     act(state, draw) -> action
     learn(step) -> flags
 
-Both kinds start with `begin(task, rng)`, which must reset the agent to the state before any learning. The settings of
-an agent are its annotated attributes, as in a dataclass. `learn` works on a copy, so a run never changes the agent that
-it is called with. All other attributes are learnt and are saved: arrays, numbers, and objects with a method to save
-themselves, such as beliefs and counts. Attributes with a leading underscore are caches and are not saved.
+Both kinds also have a method `begin(task, rng)`, which must discard everything learnt. The annotated attributes of an
+agent are the settings, as in a dataclass. Attributes with a leading underscore are caches, which are not saved. All
+other attributes are learnt state, which is saved. Possible types are arrays, numbers, and objects with a method
+`to_state`, such as beliefs. `goalward.learn` trains a copy of an agent and leaves the original agent unchanged.
 """
 
 from __future__ import annotations
@@ -47,35 +47,35 @@ CAVEAT = "caveat"
 
 @dataclass_transform(field_specifiers=(field,))
 class Learner(Declared, ShownAsFacts, Memory, contract.Agent[TaskT, PlanT]):
-    """An agent with settings that can be saved.
+    """The base class of all agents.
 
-    The annotated attributes of a subclass are its settings, as in a dataclass, and the constructor checks them. `needs`
-    lists the settings that describe the true model, out of ``B_star, T_star, D, c_min, episodes``.
+    The annotated attributes of a subclass are the settings, as in a dataclass. The constructor checks the settings.
+    `needs` lists the settings that `from_world` can compute, such as ``B_star, T_star, D, c_min, episodes``.
     """
 
     name: ClassVar[str]
     """The name in tables and messages: the registered name, otherwise the name of the class."""
 
     continuous: ClassVar[bool] = False
-    """Whether the agent learns in goal tasks with continuous states instead of models."""
+    """Whether the agent needs continuous states. Other agents need finitely many states."""
 
     bound: ClassVar[str] = ""
-    """The proved bound on the regret of K episodes, up to constants; empty if no bound is proved. Not inherited."""
+    """The proved regret bound for K episodes, up to constants, or "" without a proof. Subclasses do not inherit it."""
 
     assumes: ClassVar[str] = ""
-    """The assumptions of the proof, besides a proper policy and costs of at most 1."""
+    """The assumptions of the proof. All proofs also assume a proper policy and costs of at most 1."""
 
     samples_posterior: ClassVar[bool] = False
-    """Whether the agent plans with models drawn from its `belief`; `goalward.theory` requires this."""
+    """Whether the agent plans in models drawn from its `belief`."""
 
     recommended: ClassVar[str] = ""
-    """The use for which docs/results/arena.md recommends the agent. Not inherited."""
+    """The use for which docs/results/arena.md recommends the agent. Subclasses do not inherit it."""
 
     given: Mapping[str, Any] = MappingProxyType({})
     """The settings that `from_world` computed from the true model."""
 
     def __init_subclass__(cls, kw_only: bool = False, **arguments: Any) -> None:
-        """Turn a subclass into a dataclass, and use the name of the class as the name of the agent."""
+        """Turn the subclass into a dataclass. By default, the `name` of the agent is the name of the class."""
         fields = {name: value for name, value in vars(cls).items() if isinstance(value, Field)}
         dataclass(init="__init__" not in vars(cls), eq=False, kw_only=kw_only)(cls)
         for name in fields.keys() - vars(cls).keys():
@@ -94,12 +94,12 @@ class Learner(Declared, ShownAsFacts, Memory, contract.Agent[TaskT, PlanT]):
 
     @property
     def leaves_free_loops(self) -> bool:
-        """Whether the agent almost surely leaves every zero-cost loop, for example because it raises costs to plan."""
+        """Whether the agent almost surely leaves zero-cost loops, for example because it plans with positive costs."""
         return False
 
     @classmethod
     def check_world(cls, world: object, continuous: bool | None = None) -> None:
-        """Raise SettingError if the algorithm cannot learn in `world`; `continuous` overrides the world's attribute."""
+        """Raise SettingError if the agent cannot learn in `world`. `continuous` overrides ``world.continuous``."""
         continuous = getattr(world, "continuous", False) if continuous is None else continuous
         if continuous and not cls.continuous:
             raise SettingError(
@@ -113,24 +113,24 @@ class Learner(Declared, ShownAsFacts, Memory, contract.Agent[TaskT, PlanT]):
             )
 
     def notes(self) -> dict[str, int | float | str]:
-        """Return what a run should record about the agent, such as the number of rejected samples.
+        """Return notes for the record of a run, such as the number of rejected samples.
 
-        Every table and figure of the run shows the note called `CAVEAT`, for example that no theorem covers these
+        All tables and figures of the run show the note with the key `CAVEAT`, for example that no theorem covers the
         settings.
         """
         return {}
 
     def best_policy(self) -> Any:
-        """Return the policy to deploy, without exploration: a table, or a `FrozenPolicy`."""
-        raise SettingError(f"{self.name} has no policy to deploy; define best_policy(self) in its class")
+        """Return the policy to deploy, which is a table or a `FrozenPolicy` and does not explore."""
+        raise SettingError(f"{self.name} has no policy to deploy; define best_policy(self) in the class of the agent")
 
     def mean_model(self) -> SSP | None:
-        """Return the model that the agent estimates, with the states of its task; None if it estimates no model."""
+        """Return the agent's estimate of the model, or None if the agent estimates no model."""
         return None
 
     @property
     def learnt(self) -> Sequence[str]:
-        """The names of the learnt attributes: all except settings, task, generator and caches."""
+        """The names of the learnt attributes. Settings, task, generator and caches are not learnt."""
         apart = {"task", "rng", "given", *settings_of(type(self))}
         return [name for name in vars(self) if name not in apart and not name.startswith("_")]
 
@@ -141,14 +141,14 @@ class Learner(Declared, ShownAsFacts, Memory, contract.Agent[TaskT, PlanT]):
 
     @staticmethod
     def task_from_state(state: dict[str, Any]) -> Any:
-        """Check the data of `task_to_state` and return the task."""
+        """Return the task that `task_to_state` has converted to `state`. The data are checked."""
         raise NotImplementedError
 
     @classmethod
     def from_world(cls, world: Any, *, episodes: int, **settings: Any) -> Self:
-        """Build an agent, and compute the settings in `needs` from the model of `world` and from `episodes`.
+        """Build an agent with `settings`. Other settings in `needs` are computed from `world` and `episodes`.
 
-        Values in `settings` take precedence. The attribute `given` records the computed values.
+        The attribute `given` of the agent records the computed settings.
         """
         cls.check_world(world)
         names = [name for name in cls.needs if name not in settings]
@@ -161,7 +161,7 @@ class Learner(Declared, ShownAsFacts, Memory, contract.Agent[TaskT, PlanT]):
 
     @classmethod
     def look_up(cls, world: SSP, episodes: int, names: list[str]) -> dict[str, Any]:
-        """Compute the settings `names`, such as B_star, from the model `world`."""
+        """Compute the settings listed in `names`, such as B_star, from the model `world`."""
         facts: dict[str, Any] = {"episodes": episodes}
         if set(names) - set(facts):
             from goalward.planning.hardness import hardness
@@ -172,7 +172,7 @@ class Learner(Declared, ShownAsFacts, Memory, contract.Agent[TaskT, PlanT]):
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any], world: Any, episodes: int) -> Self:
-        """Build an agent from settings in a study or on a command line, given as plain data; see `from_world`."""
+        """Build an agent from plain-data `settings`, as in a study or on a command line. See `from_world`."""
         declared = settings_of(cls)
         check_names(cls.name, settings, declared)
         values = {name: declared[name].check(name, value, world) for name, value in settings.items()}
@@ -183,24 +183,24 @@ class Agent(Learner[Task, Plan]):
     """A tabular agent that follows plans."""
 
     unknown_costs_covered: ClassVar[bool] = False
-    """Whether unknown costs need no caveat: the algorithm's theorem covers them, or it has no theorem."""
+    """Whether unknown costs need no caveat, because the theorem covers unknown costs or the agent has no theorem."""
 
     def notes(self) -> dict[str, int | float | str]:
         caveats = self.caveats()
         return {CAVEAT: "; ".join(caveats)} if caveats else {}
 
     def caveats(self) -> list[str]:
-        """Return the reasons why no theorem covers the run, such as costs that have to be learnt."""
+        """Return the reasons why no theorem covers the run, such as unknown costs."""
         if not self.task.costs_unknown or self.unknown_costs_covered:
             return []
         where = " within the range seen so far" if self.task.cost_range is None else ""
         return [f"costs are learnt{where}: no theorem covers this"]
 
     def best_policy(self) -> Int64s | Floats:
-        """Return the policy to deploy: actions ``[S]``, or probabilities ``[S, A]``.
+        """Return the policy to deploy, as actions ``[S]`` or probabilities ``[S, A]``.
 
-        If there is a `mean_model`, this is its optimal policy among the actions that were tried
-        (`goalward.agents.best_policy`); otherwise, the policy that a copy of the agent plans next.
+        If `mean_model` returns a model, `goalward.agents.best_policy` computes the policy from this model and the tried
+        actions. Otherwise, the result is the policy of the next plan. The agent does not change.
         """
         model, visits = self.mean_model(), self.pair_visits()
         if model is not None and visits is not None:
@@ -210,13 +210,13 @@ class Agent(Learner[Task, Plan]):
         policy = copy.deepcopy(self).plan(self.task.initial_state).policy
         if not isinstance(policy, np.ndarray):
             raise SettingError(
-                f"{self.name} learns at every step and has no table to deploy; define best_policy(self) in its class:"
-                " it must return actions [S] or probabilities [S, A]"
+                f"{self.name} has no table to deploy, because it learns at every step; define a method"
+                " best_policy(self) that returns actions [S] or probabilities [S, A]"
             )
         return policy
 
     def pair_visits(self) -> Int64s | None:
-        """Return how often each pair was played, ``[S, A]``, from `counts` or `visits`; None if neither exists."""
+        """Return the visits of each pair, ``[S, A]``, or None if the agent has neither `counts` nor `visits`."""
         visits: Int64s | None = getattr(getattr(self, "counts", self), "visits", None)
         return visits
 
@@ -234,43 +234,43 @@ class Agent(Learner[Task, Plan]):
 
 
 class OnlineAgent(Agent, TabularPolicy):
-    """A tabular agent that learns at every step and acts as its own policy.
+    """A tabular agent that chooses every action itself and learns from every step.
 
-    For speed, override `rollout` with a kernel that does the same as `act` and `learn`; build it from `has_room` and
-    `take_step` of `goalward.acting.model_world`. An algorithm that plans in epochs makes its plans inside `act`, and
-    its `learn` returns flags when an epoch ends.
+    For speed, override `rollout` with a kernel that has the same effect as `act` and `learn`. The kernel can call
+    `has_room` and `take_step` of `goalward.acting.model_world`. An agent that plans in epochs makes the plans inside
+    `act`, and `learn` returns flags when an epoch ends.
     """
 
     online = True
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
-        """Start from scratch on a task, with the generator `rng`; raises StateError if some state has no action."""
+        """Start from scratch on `task` with the generator `rng`. Raises StateError if some state has no action."""
         super().begin(task, rng)
         check_actions(self.name, task)
 
     def plan(self, state: int) -> Plan:
-        """Return a plan whose policy is the agent itself and which lasts until the end of the run."""
+        """Return a plan that lasts until the end of the run. The policy of the plan is the agent itself."""
         return Plan(self)
 
     def observe(self, steps: Steps) -> None:
-        """Do nothing, because `learn` was called for every step."""
+        """Do nothing, because `learn` has already received every step."""
 
     def values(self) -> Floats | None:
-        """Return the agent's estimate of the cost to the goal from each state, ``[S]``; None if it has no estimate."""
+        """Return the estimated cost to the goal from each state, ``[S]``, or None if the agent estimates no values."""
         return None
 
     def current_plan(self) -> Plan | None:
-        """Return the plan of the current epoch, for display; None if the agent does not plan in epochs."""
+        """Return the plan of the current epoch, or None if the agent does not plan in epochs."""
         return None
 
 
 def check_actions(name: str, task: Task) -> None:
-    """Raise StateError if some state of a task has no action."""
+    """Raise StateError if some state of `task` has no action."""
     idle = ~task.available.any(axis=1)
     if idle.any():
         raise StateError(
             f"no action is available in state {int(np.argmax(idle))}, but {name} needs an action in every state; remove"
-            " the state, or add an action that returns to the start at a cost"
+            " this state, or add an action that leads from this state to the start"
         )
 
 
@@ -287,5 +287,5 @@ find, known, register = registry.find, registry.known, registry.register
 
 
 def make(name: str, /, **settings: Any) -> Learner:
-    """Build the agent that is registered as `name`, with these settings."""
+    """Build the agent that is registered as `name`, with these `settings`."""
     return find(name)(**settings)

@@ -1,7 +1,7 @@
 """Two baselines that do not learn.
 
-Optimal: solves the true model once and follows its optimal policy; its expected regret is 0.
-Uniform: plays every available action with the same probability at every step.
+`Optimal` solves the true model and follows the optimal policy. The expected regret is 0.
+`Uniform` plays every available action with the same probability at every step.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Optimal(Agent):
 
     @property
     def leaves_free_loops(self) -> bool:
-        """True: an optimal policy reaches the goal almost surely."""
+        """Return True, because an optimal policy reaches the goal almost surely."""
         return True
 
     def plan(self, state: int) -> Plan:
@@ -37,7 +37,7 @@ class Optimal(Agent):
         return self.model
 
     def observe(self, steps: Steps) -> None:
-        """Ignore the steps: the agent knows the model."""
+        """Ignore `steps`, because the agent knows the model."""
 
     @classmethod
     def look_up(cls, world: SSP, episodes: int, names: list[str]) -> dict[str, Any]:
@@ -52,7 +52,7 @@ class Uniform(Agent):
 
     @property
     def leaves_free_loops(self) -> bool:
-        """True: it plays every action with positive probability."""
+        """Return True, because the agent plays every action with positive probability."""
         return True
 
     def plan(self, state: int) -> Plan:
@@ -61,4 +61,4 @@ class Uniform(Agent):
         return Plan(available / available.sum(axis=1, keepdims=True))
 
     def observe(self, steps: Steps) -> None:
-        """Ignore the steps: the policy never changes."""
+        """Ignore `steps`, because the policy never changes."""

@@ -1,21 +1,21 @@
-"""The policy that model-based agents deploy: optimal in their model, restricted to the transitions that were seen.
+"""The policy that model-based agents deploy. It is optimal in the model of the transitions that were seen.
 
-An agent explores because a sample, a bonus or the mean of a prior makes actions attractive that were never tried. For
-deployment, the model is restricted to the transitions that were seen (`goalward.beliefs.base.seen_model`), so actions
-that were never played are not available. The cost of a pair that was played n times is multiplied by (n + 1)/n, as if
-it had been played once more without effect. Otherwise a pair that went well once by chance would be chosen.
+An agent explores because a posterior sample, a bonus or a prior mean makes untried actions attractive. For deployment,
+the model is restricted to the transitions that were seen (`goalward.beliefs.base.seen_model`), so untried actions are
+not available. The cost of a pair with n visits is multiplied by (n + 1)/n, as if one more visit had left the state
+unchanged. Without this factor, the policy would choose pairs that went well once by chance.
 
-With priors that learn about one pair from another, such as `FinitePrior`, the model also has pairs that were never
-played. Then the posterior mean is used unchanged.
+Some priors, such as `FinitePrior`, learn about a pair from visits of other pairs. Under such a prior, the model also
+contains untried pairs. In this case, the agent deploys the optimal policy of the unchanged posterior mean.
 
-The policy maximises the probability of reaching the goal in the model, and among such policies minimises the cost.
-In a state from which the model has no path to the goal, the policy plays the first action that was never tried there,
-or else the first available action.
+The deployed policy maximises the probability of reaching the goal in the model. Among all policies with this
+probability, the deployed policy minimises the cost. If the model has no path from a state to the goal, the policy plays
+the first untried action of the state. If all actions were tried, the policy plays the first available action.
 
-Measured over 12 seeds of psrl in nine worlds after 50, 200 and 1,000 episodes, the deployed policy cost 10 % more than
-V* on average. The policy of the unrestricted posterior mean cost 11 % more, and the policy without the factor 15 %. The
-agent's last plan cost more than twice V*, and 2 of 324 last plans never reached the goal. The rule is the best of eight
-on these worlds, but not in each of them: in traps after 1,000 episodes it cost 14 %, the last plan and the mean 6 %.
+We measured psrl with 12 seeds in nine worlds after 50, 200 and 1,000 episodes. On average, the deployed policy cost
+10 % more than V*. The policy of the unrestricted posterior mean cost 11 % more than V*, and the policy without the
+factor cost 15 % more. The agent's last plan cost more than twice V*, and 2 of 324 last plans never reached the goal.
+Among eight rules, this rule was the best on average, but not in every world.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from goalward.ssp.model import SSP
 
 
 def policy_from_seen(task: Task, model: SSP, visits: Int64s) -> Int64s:
-    """Return the policy to deploy, ``[S]``, from an estimated model and how often each pair was played."""
+    """Return the policy to deploy in `task`, ``[S]``, from the estimated `model` and the `visits` of each pair."""
     alive = can_reach_goal(model)
     policy = np.full(task.states, -1)
     if alive.any():

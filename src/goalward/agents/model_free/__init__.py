@@ -1,1 +1,1 @@
-"""Model-free agents, which learn values from single steps."""
+"""Model-free agents. They learn values from single steps, without a model."""

@@ -11,9 +11,9 @@ Pseudo-code
      4      n(s, a) <- n(s, a) + 1
      5      Q(s, a) <- (1 - alpha) Q(s, a) + alpha (c(s, a) + min Q(s', .)),  alpha = n(s, a)^(-rate)
 
-How it maps
-    `act` is line 3, `learn` is lines 4 and 5, and `rollout` does both in one kernel. The regret grows linearly, because
-    epsilon is constant.
+Implementation
+    `act` executes line 3, `learn` executes lines 4 and 5, and `rollout` executes all three lines in one kernel. The
+    regret grows linearly, because epsilon is constant.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from goalward.settings import Share
 
 
 class QTable(OnlineAgent):
-    """An online agent with visits and estimates ``Q[s, a]``; the estimates start at zero."""
+    """An online agent that stores visits and estimates ``Q[s, a]``. The estimates start at zero."""
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         super().begin(task, rng)
@@ -43,7 +43,7 @@ class QTable(OnlineAgent):
         self._order = checked_order(None, task.actions)
 
     def best_policy(self) -> Floats:
-        """Return the policy of smallest Q among the tried actions; tied actions have equal probability."""
+        """Return the policy that plays the tried actions of smallest Q with equal probability."""
         return best_tried(self.Q, self.visits)
 
     def values(self) -> Floats:
@@ -52,7 +52,7 @@ class QTable(OnlineAgent):
 
 @register("q-learning")
 class QLearning(QTable, kw_only=True):
-    """Q-learning with epsilon-greedy actions, from optimistic values of zero."""
+    """Q-learning with epsilon-greedy actions. All values start at zero, which is optimistic."""
 
     unknown_costs_covered: ClassVar[bool] = True
 
@@ -63,11 +63,11 @@ class QLearning(QTable, kw_only=True):
     """The learning rate after n visits of a pair is n^(-rate)."""
 
     def act(self, state: int, draw: Callable[[], float]) -> int:
-        """Return the action of line 3."""
+        """Return the action for `state` (line 3 of the algorithm)."""
         return int(choose(state, draw(), self.Q, self._order, self.epsilon))
 
     def learn(self, step: Step[int]) -> int:
-        """Update Q after a step: lines 4 and 5."""
+        """Update Q after `step` (lines 4 and 5 of the algorithm)."""
         update(step.state, step.action, step.next_state, step.cost, self.Q, self.visits, self.rate)
         return 0
 
@@ -77,7 +77,7 @@ class QLearning(QTable, kw_only=True):
 
 @kernel
 def choose(state: int, chance: float, Q: Floats, order: Int64s, epsilon: float) -> int:
-    """Return the action of line 3: random for `chance` < epsilon, otherwise an action of smallest Q."""
+    """Return a random action if `chance` < `epsilon`, otherwise an action of smallest `Q` (line 3 of the algorithm)."""
     if chance >= epsilon:
         return pick(Q, state, order, (chance - epsilon) / (1.0 - epsilon))
     available = 0
@@ -98,7 +98,7 @@ def choose(state: int, chance: float, Q: Floats, order: Int64s, epsilon: float) 
 def update(
     state: int, action: int, successor: int, cost: float, Q: Floats, visits: Int64s, rate: float
 ) -> None:  # fmt: skip
-    """Update Q and the visits after a step: lines 4 and 5."""
+    """Update `Q` and `visits` after a step (lines 4 and 5 of the algorithm)."""
     visits[state, action] += 1
     target = cost
     if successor < len(Q):
@@ -114,7 +114,7 @@ def update(
 def roll_out(
     model: Dynamics, walk: Walk, Q: Floats, visits: Int64s, order: Int64s, epsilon: float, rate: float
 ) -> None:
-    """Act and learn while the walk has room."""
+    """Act and learn until `walk` is full."""
     cursor, choices = walk.cursor, walk.choices
     while has_room(cursor):
         state = cursor[STATE]

@@ -1,9 +1,9 @@
 """RandQL-SSP: Q-learning with random learning rates.
 
 Reference
-    Tiapkin and others: Model-free Posterior Sampling via Learning Rate Randomization (NeurIPS 2023), for finite
-    horizon, with n_0 = 1 and kappa = 1. The form for shortest paths is our own: the best value is 0, the value of the
-    goal, and H follows the rule below. Nothing is proved about this form.
+    Tiapkin and others: Model-free Posterior Sampling via Learning Rate Randomization (NeurIPS 2023),
+    for a finite horizon. Our form for shortest paths uses n_0 = 1, kappa = 1, the value 0 of the goal as the best
+    possible value, and the rule for H below. Nothing is proved about this form.
 
 Pseudo-code
      1  Q_j(s, a) <- 0 for j = 1..J, Q <- 0, V <- 0, n(s, a) <- 0
@@ -14,22 +14,22 @@ Pseudo-code
      6                   Q_j(s, a) <- (1 - w) Q_j(s, a) + w u (c(s, a) + V(s'))
      7      Q(s, a) <- min_j Q_j(s, a);  V(s) <- min_a Q(s, a)
 
-    With probability 1 - u, the target comes from imagined visits, which led to the goal at no cost. In the paper,
-    values move in one direction only. This rule is left out here: without a horizon, the running maximum of noise would
-    drift above V*.
+    The factor u < 1 makes targets smaller, as if some imagined visits had led to the goal at no cost. In the paper,
+    values can only move in one direction. Here they can move in both directions, because without a horizon the running
+    maximum of noisy values would drift above V*.
 
 The rule for H
-    The mean learning rate of line 5 is about (H + 1)/(H + n), so most weight goes to the last n/H visits. With a small
-    H, old targets count, which were computed when values were still too low, and a cheap loop looks optimal forever.
-    With a large H, estimates forget and are noisy. So H = max(m, l)/2, where l is the length of the current episode so
-    far, and m <- m + max(1/k, 1/20) (l_k - m) after episode k of length l_k. In an episode that does not end, H grows
-    until the rate is close to 1; then values rise fast, and the agent leaves the loop. The rule for H is our own.
+    The mean learning rate of line 5 is about (H + 1)/(H + n), so most weight goes to the last n/H visits. A small H
+    gives too much weight to old targets, which are too low. A cheap loop can then look optimal forever. A large H makes
+    the estimates noisy. We use H = max(m, l)/2, where l is the length of the current episode so far. The mean length m
+    is updated by m <- m + max(1/k, 1/20) (l_k - m) after episode k of length l_k. In an episode that does not end, H
+    grows until the rate is close to 1. Then values rise fast, and the agent leaves the loop.
 
-How it maps
-    `act` is the argmin of line 3, `learn` is lines 4 to 7, and `rollout` does both in one kernel.
+Implementation
+    `act` computes the argmin in line 3, `learn` executes lines 4 to 7, and `rollout` does both in one kernel.
 
 Beta variates
-    Beta(n, 1) is exp(-E/n) with E exponential. Beta(a, b) is X/(X + Y) with gamma variates X and Y of shapes a and b.
+    If E is exponential, exp(-E/n) is Beta(n, 1). If X and Y are gamma with shapes a and b, X/(X + Y) is Beta(a, b).
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ LENGTH, MEAN, EPISODES = range(3)
 
 @register("rand-ql")
 class RandQL(QTable, kw_only=True):
-    """Q-learning with random learning rates; it stores S A J numbers. No theorem covers it."""
+    """Q-learning with random learning rates. The agent stores S A J estimates and has no theorem."""
 
     members: Annotated[int, Ge(1), Le(100)] = 2
-    """J, the number of estimates of each pair; Q is the smallest of them."""
+    """J, the number of estimates of each pair. Q is the smallest estimate."""
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
-        """Start from scratch on a task: line 1."""
+        """Start from scratch on `task` (line 1 of the algorithm)."""
         super().begin(task, rng)
         self.estimates = np.zeros((task.states, task.actions, self.members))
         self.V = np.zeros(task.states + 1)
@@ -75,11 +75,11 @@ class RandQL(QTable, kw_only=True):
         return super().notes() | {"horizon": float(horizon(self.clock))}
 
     def act(self, state: int, draw: Callable[[], float]) -> int:
-        """Return the action of line 3; ties are broken at random."""
+        """Return the action for `state` (line 3 of the algorithm). Ties are broken at random."""
         return int(pick(self.Q, state, self._order, draw()))
 
     def learn(self, step: Step[int]) -> int:
-        """Update the estimates after a step: lines 4 to 7."""
+        """Update the estimates after `step` (lines 4 to 7 of the algorithm)."""
         update(self.rng, step.state, step.action, step.next_state, step.cost, *self.memory())
         return 0
 
@@ -93,13 +93,13 @@ class RandQL(QTable, kw_only=True):
 
 @kernel
 def horizon(clock: Floats) -> float:
-    """Return H, which sets the learning rates; see the rule above."""
+    """Return H. The docstring of the module explains the rule for H."""
     return float(0.5 * max(clock[MEAN], clock[LENGTH], 1.0))
 
 
 @kernel
 def note_step(clock: Floats, goal: bool) -> None:
-    """Advance the clock by one step; at the goal, update the mean length of episodes."""
+    """Add one step to `clock`. If `goal` is true, also update the mean length of episodes."""
     clock[LENGTH] += 1.0
     if goal:
         clock[EPISODES] += 1.0
@@ -112,7 +112,7 @@ def update(
     rng: np.random.Generator, state: int, action: int, successor: int, cost: float,
     estimates: Floats, Q: Floats, V: Floats, visits: Int64s, clock: Floats,
 ) -> None:  # fmt: skip
-    """Update the estimates, Q and V after a step: lines 4 to 7."""
+    """Update `estimates`, `Q`, `V` and `visits` after a step (lines 4 to 7 of the algorithm)."""
     H = horizon(clock)
     note_step(clock, successor == len(Q))
     visits[state, action] += 1
@@ -136,7 +136,7 @@ def roll_out(
     rng: np.random.Generator, model: Dynamics, walk: Walk, order: Int64s,
     estimates: Floats, Q: Floats, V: Floats, visits: Int64s, clock: Floats,
 ) -> None:  # fmt: skip
-    """Act and learn while the walk has room."""
+    """Act and learn until `walk` is full."""
     cursor, choices = walk.cursor, walk.choices
     while has_room(cursor):
         state = cursor[STATE]

@@ -1,7 +1,7 @@
 """The base class of UC-SSP and ULCVI, which make a plan for every attempt.
 
-An attempt starts with a plan, and ends at the goal or after a number of steps, its horizon. So nearly every episode
-needs a new plan. For speed, these agents are online agents: they plan inside `act` when no attempt is in progress.
+An attempt starts with a plan. The attempt ends at the goal or after a number of steps, which is called the horizon. So
+every episode needs a new plan. For speed, these agents are online agents, which plan inside `act`.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ TAKEN, HORIZON, IN_PROGRESS, MISSED, DISTINCT = range(5)
 
 
 class Attempts(OnlineAgent, Optimist):
-    """An optimistic agent that makes a plan for each attempt; an attempt ends at the goal or after `HORIZON` steps."""
+    """An optimistic agent that plans once per attempt. An attempt ends at the goal or after `HORIZON` steps."""
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
         super().begin(task, rng)
         self._attempt: Int64s = np.zeros(5, dtype=np.int64)
 
     def learn(self, step: Step[int]) -> int:
-        """Count a step; a truncated episode ends the attempt."""
+        """Count `step`, and return stop flags if the attempt ends. A truncated episode also ends the attempt."""
         row, goal = step.state * self.task.actions + step.action, self.task.goal
         while (ended := count_step(row, step.next_state, goal, *self.counts.rows, self._attempt)) == ROW_FULL:
             self.counts.widen()
@@ -44,7 +44,7 @@ def count_step(
     row: int, successor: int, goal: int,
     size: Int64s, successors: Int32s, counts: Int64s, visits: Int64s, attempt: Int64s,
 ) -> int:  # fmt: skip
-    """Count a step; return `Ended` flags, 0 if the attempt goes on, or ROW_FULL if the step could not be counted."""
+    """Count a step. Return stop flags, 0 if the attempt continues, or ROW_FULL if the row has no room for the step."""
     if not enter(row, successor, size, successors, counts):
         return ROW_FULL
     visits[row] += 1

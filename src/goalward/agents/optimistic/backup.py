@@ -1,12 +1,12 @@
 """The optimistic backup that EB-SSP and ULCVI share.
 
-Let p^ be the estimate of a row and V the values of the states. Both algorithms subtract a bonus b from each backup::
+Let p^ be the estimate of a row, and V the values of the states. Both algorithms subtract a bonus b from each backup::
 
     b <- max { sqrt(spread Var(p^, V)), floor } + extra + blend p^ (U - V)
     Q <- max { c + p^ V - scale b, 0 }
 
-Only ULCVI has the upper values U: Q_up <- min { c + p^ U + scale b, cap }. The algorithms differ in the coefficients
-(`Bonus`) and in the order of backups: EB-SSP iterates to a fixed point, ULCVI backwards from the end of a horizon.
+Only ULCVI has upper values U, with Q_up <- min { c + p^ U + scale b, cap }. The two algorithms use different
+coefficients (`Bonus`). EB-SSP iterates to a fixed point, and ULCVI iterates backwards from the end of a horizon.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from goalward.jit import kernel
 
 
 class Estimates(NamedTuple):
-    """The rows p^ in the format of `Counts.estimates`; `rest` is the remaining probability, which goes to the goal."""
+    """The rows p^, in the format of `Counts.estimates`. The probability `rest` of each row is added to the goal."""
 
     size: Int64s
     successors: Int32s
@@ -30,7 +30,7 @@ class Estimates(NamedTuple):
 
 
 class Bonus(NamedTuple):
-    """The coefficients of the bonus b; `spread`, `floor` and `extra` have one entry per row."""
+    """The coefficients of the bonus b. The arrays `spread`, `floor` and `extra` have one entry per row."""
 
     spread: Floats
     floor: Floats
@@ -45,10 +45,10 @@ def back_up(
     rows: Estimates, costs: Floats, bonus: Bonus, V: Floats, U: Floats,
     Q: Floats, Q_up: Floats, V_new: Floats, U_new: Floats,
 ) -> float:  # fmt: skip
-    """Write Q computed from V, and V_new, the smallest Q in each state; return the largest change of a value.
+    """Compute `Q` from `V`, and `V_new` as the smallest Q of each state. Return the largest change of a value.
 
-    The last entry of V is the goal. Q_up and U_new are written only if `blend` is positive. If several actions tie,
-    U_new is the largest of their Q_up, so it is an upper value for every way to break the tie.
+    The last entry of `V` belongs to the goal. `Q_up` and `U_new` are written only if ``bonus.blend`` is positive.
+    `U_new` is the largest Q_up among the tied actions of a state, so ties can be broken in any way.
     """
     size, successors, mass, rest = rows.size, rows.successors, rows.mass, rows.rest
     spread, floor, extra, scale, blend, cap = bonus
@@ -91,10 +91,10 @@ def fixed_point(
     rows: Estimates, costs: Floats, bonus: Bonus, accuracy: float, max_sweeps: int, limit: float,
     V: Floats, V_new: Floats, Q: Floats,
 ) -> tuple[int, float]:  # fmt: skip
-    """Sweep from zero until no value changes by more than `accuracy`, or a value exceeds `limit`.
+    """Iterate from zero until no value changes by more than `accuracy`, or until some value exceeds `limit`.
 
-    Returns the number of sweeps and the last change. At the end, V and V_new hold the last two iterates, and Q the
-    backup of V.
+    Returns the number of sweeps (at most `max_sweeps`) and the last change. At the end, `V` and `V_new` hold the last
+    two iterates, and `Q` holds the backup of `V`.
     """
     for state in range(V.size):
         V_new[state] = 0.0
@@ -116,11 +116,11 @@ def back_up_horizon(
     rows: Estimates, costs: Floats, bonus: Bonus, V: Floats, U: Floats,
     Q: Floats, Q_up: Floats, V_new: Floats, U_new: Floats,
 ) -> int:  # fmt: skip
-    """Iterate backwards from the terminal values V and U until a step changes nothing.
+    """Iterate backwards from the terminal values `V` and `U` until a backup changes no value.
 
-    Returns the number n of backups: ``Q[h, s, a]`` is written for the last n of the H steps. All steps have the same
-    rows, so every earlier step has the same Q as step H - n. At the end, V_new and U_new hold the values of the first
-    step.
+    Returns the number n of backups. Only the last n entries of `Q` along the first axis are written. All steps have the
+    same rows, so earlier steps have the same Q as the first written step. At the end, `V_new` and `U_new` hold the
+    values of the first step.
     """
     H = len(Q)
     for n in range(1, H + 1):

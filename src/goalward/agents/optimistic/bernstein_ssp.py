@@ -18,13 +18,13 @@ Pseudo-code
     12              pi <- the optimal policy of the SSP (P~, c)
     13          s <- s'
 
-How it maps
-    `plan` is lines 7 to 12, and `observe` is the counting in line 5. Line 6 is ``stop_before_visits = N``, tested
-    before every action, also the first of an episode. So a plan ends right before a pair is played for the first time.
+Implementation
+    `plan` executes lines 7 to 12, and `observe` does the counting in line 5. The stop condition ``stop_before_visits``
+    with value N implements line 6. The loop tests this condition before every action, including the first action of an
+    episode. So a plan always ends before a pair is played for the first time.
 
-In the optimistic model every pair may lead to the goal, so every policy is proper there, and line 12 uses the planner
-with its proved tolerance. For every V >= 0, the model of lines 10 and 11 minimises sum_y P~(y) V(y) over all
-distributions with P~(y) >= P^(y) - w(y), where w is the width in line 10.
+In the optimistic model, every pair may lead to the goal, so every policy is proper. For every V >= 0, the rows P~ of
+lines 10 and 11 minimise sum_y P~(y) V(y) under the constraint that P~(y) >= P^(y) - 28 A - 4 sqrt(P^(y) A) for all y.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ from goalward.planning.solve import Solution, solve
 from goalward.ssp.model import SSP
 
 TOLERANCE = 1e-10
-"""The tolerance of the planner, which is finer than the margin within which actions tie."""
+"""The tolerance of the planner. It is smaller than the margin within which actions tie."""
 
 
 @register("bernstein-ssp")
 class BernsteinSSP(Optimist):
-    """Optimism by Bernstein intervals; it needs no B* or T*, and K only if some costs are zero."""
+    """Optimism by Bernstein intervals. Needs neither B* nor T*, and needs K only if a cost is zero."""
 
     bound = "O~(B* S sqrt(A K))"
     assumes = "c >= c_min > 0"
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
-        """Start from scratch on a task (lines 1 and 3)."""
+        """Start from scratch on `task` (lines 1 and 3 of the algorithm)."""
         super().begin(task, rng)
         if not self._costs.min() > 0.0:
             self._costs = np.maximum(self._costs, cost_floor(task))
@@ -61,7 +61,7 @@ class BernsteinSSP(Optimist):
         self._solution: Solution | None = None
 
     def plan(self, state: int) -> Plan:
-        """Return the plan of lines 7 to 12."""
+        """Start an epoch and return its plan (lines 7 to 12 of the algorithm)."""
         self.epoch += 1
         N = self.counts.visits.copy()
         model = self.optimistic_model()
@@ -72,7 +72,7 @@ class BernsteinSSP(Optimist):
         return Plan(self.greedy(Q), stop_before_visits=N, model=shown, values=self._unit * self._solution.values)
 
     def optimistic_model(self) -> SSP:
-        """Return the optimistic model (P~, c) of lines 8 to 11."""
+        """Return the optimistic model (P~, c), by lines 8 to 11 of the algorithm."""
         counts = self.counts
         rows = counts.visits.size
         A_ratio = log_ratio(counts.visits, self.delta)
@@ -83,7 +83,7 @@ class BernsteinSSP(Optimist):
         return SSP._trusted(indptr, near[:end], mass[:end], self._costs, self.task.initial_state)
 
     def solve(self, model: SSP) -> Solution:
-        """Solve the optimistic model (line 12), starting from the solution of the previous epoch."""
+        """Solve the optimistic `model` (line 12), starting from the solution of the previous epoch."""
         try:
             return solve(model, TOLERANCE, start=self._solution)
         except PrecisionError as error:
@@ -92,18 +92,18 @@ class BernsteinSSP(Optimist):
 
 
 def log_ratio(visits: Int64s, delta: float) -> Floats:
-    """Return A(s, a) = log(S A N⁺ / delta) / N⁺ for each pair; the formula was checked against the paper."""
+    """Return A(s, a) = log(S A N⁺ / delta) / N⁺ for each pair. The formula was checked against the paper."""
     N = at_least_one(visits)
     return np.log(visits.size * N / delta) / N
 
 
 def width(A_ratio: Floats, scale: float) -> tuple[Floats, Floats]:
-    """Return the two parts of the width 28 A + 4 sqrt(P^ A): the constant and the factor of sqrt(P^)."""
+    """Return 28 A and 4 sqrt(A), both multiplied by `scale`, where A is `A_ratio`. The width is 28 A + 4 sqrt(P^ A)."""
     return scale * 28.0 * A_ratio, scale * 4.0 * np.sqrt(A_ratio)
 
 
 def cost_floor(task: Task) -> float:
-    """Return eps = S² A / K, the cost floor if some cost is zero. For known B*, the paper has B* eps."""
+    """Return the cost floor eps = S² A / K, used if some cost is zero. With known B*, the paper uses B* eps."""
     return task.states**2 * task.actions / task.episodes
 
 
@@ -112,9 +112,9 @@ def lower_rows(
     goal: int, size: Int64s, successors: Int32s, counts: Int64s, visits: Int64s, available: Bools,
     constant: Floats, root: Floats, indptr: Int64s, near: Int32s, mass: Floats,
 ) -> int:  # fmt: skip
-    """Write P~ as canonical rows with the widths w(y) = constant + root sqrt(P^(y)); return the number of entries.
+    """Write the canonical rows P~, with widths `constant` + `root` sqrt(P^). Return the number of entries.
 
-    The probability of the goal is the sum of all reductions, so it is positive even for very small widths.
+    All subtracted probability is added to the goal, so the goal is possible even for very small widths.
     """
     end = 0
     for row in range(size.size):

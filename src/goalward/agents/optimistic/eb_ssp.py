@@ -2,8 +2,8 @@
 
 Reference
     Tarbouriech, Zhou, Du, Pirotta, Valko, Lazaric: Stochastic Shortest Path: Minimax, Parameter-Free and Towards
-    Horizon-Free Regret (NeurIPS 2021). The text was not available: the algorithm and its constants were written from
-    memory and checked against two later papers that restate VISGO (see docs/reference/agents-optimistic.md).
+    Horizon-Free Regret (NeurIPS 2021). The text was not available. The algorithm and its constants were written from
+    memory, and were checked against two later papers that restate VISGO (see docs/reference/agents-optimistic.md).
 
 Pseudo-code
      1  N, n <- 0; Q, V <- 0; j <- 0
@@ -14,7 +14,7 @@ Pseudo-code
      6          theta(s, a) <- theta(s, a) + max(cost, eta)
      7          if N(s, a) is a power of two:
      8              j <- j + 1; n(s, a) <- N(s, a); p^(. | s, a) <- N(s, a, .) / N(s, a), for this pair only
-     9              c^(s, a) <- the mean of the costs since the last such moment; theta(s, a) <- 0
+     9              c^(s, a) <- the mean cost of this pair since its last update; theta(s, a) <- 0
     10              Q, V <- VISGO(eps = 2^(-j))
     11          s <- s'
 
@@ -26,11 +26,11 @@ Pseudo-code
                      + c_3 sqrt(c^ iota/n⁺) + c_4 B sqrt(S' iota)/n⁺
     16          Q <- max { c^ + p~ V_i - b, 0 }; V_{i+1} <- min_a Q
 
-How it maps
-    `plan` is lines 7 to 10 and VISGO, and `observe` is the counting in lines 5 and 6. A plan ends right after the
-    visits of a pair have reached the next power of two (``stop_after_visits``). Ties in line 5 are broken at every
-    step, so the policy of a plan is a mixture. If costs are known, c^ = c and the term with c_3 is left out. Line 16
-    sets negative values to exactly 0, so all actions with a very large bonus tie.
+Implementation
+    `plan` executes lines 7 to 10 and VISGO, and `observe` does the counting in lines 5 and 6. A plan ends as soon as
+    the visits of a pair reach the next power of two (``stop_after_visits``). Ties in line 5 are broken at every step,
+    so the policy of a plan is randomised. If costs are known, c^ = c, and the term with c_3 is left out. Line 16 sets
+    negative values to exactly 0, so all actions with a very large bonus tie.
 """
 
 from __future__ import annotations
@@ -48,35 +48,35 @@ from goalward.beliefs.counts import Counts
 from goalward.settings import Positive
 
 C1, C2, C3 = 6.0, 36.0, 2.0 * np.sqrt(2.0)
-"""The constants of line 15, written from memory; c_2 = c_1² makes line 16 monotone in V."""
+"""The constants of line 15, written from memory. With c_2 = c_1², line 16 is monotone in V."""
 
 C4 = 2.0 * np.sqrt(2.0)
 """The constant of the last term of line 15, written from memory with less certainty."""
 
 FINEST = 1e-10
-"""The smallest eps of VISGO, because 2^(-j) underflows after a thousand triggers."""
+"""The smallest eps of VISGO. Without this limit, 2^(-j) would underflow after a thousand updates."""
 
 
 @register("eb-ssp")
 class EBSSP(Optimist, kw_only=True):
-    """Optimism by bonuses; it needs B*, an upper bound on B*, or "doubling"."""
+    """Optimism by exploration bonuses. Needs B* or an upper bound on B*, unless `B_star` is "doubling"."""
 
     bound = "O~(sqrt((B*² + B*) S A K))"
     assumes = "c >= c_min > 0"
 
     B_star: Positive | Literal["doubling"]
-    """B* or an upper bound on it; "doubling" starts at 1 and doubles the bound when a value exceeds it."""
+    """B* or an upper bound on B*. With "doubling", the bound starts at 1 and doubles when a value exceeds it."""
 
     unknown_costs_covered: ClassVar[bool] = True
     needs: ClassVar[tuple[str, ...]] = ("B_star",)
 
     @property
     def doubling(self) -> bool:
-        """Whether the agent finds B by doubling."""
+        """Whether the setting `B_star` is "doubling"."""
         return self.B_star == "doubling"
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
-        """Start from scratch on a task (line 1)."""
+        """Start from scratch on `task` (line 1 of the algorithm)."""
         super().begin(task, rng)
         self.eta = 0.0 if self._costs.min() > 0.0 else cost_floor(task)
         self._costs = np.maximum(self._costs, self.eta)
@@ -89,7 +89,7 @@ class EBSSP(Optimist, kw_only=True):
         self._before, self.V = np.zeros(task.states + 1), np.zeros(task.states + 1)
 
     def plan(self, state: int) -> Plan:
-        """Return a plan by lines 7 to 10; it ends when the visits of a pair reach the next power of two."""
+        """Return a plan (lines 7 to 10), which ends when the visits of some pair reach the next power of two."""
         N, n = self.counts.visits, self.refreshed.visits
         due = np.flatnonzero(next_power(n) <= N)
         for row in due.tolist():
@@ -101,7 +101,7 @@ class EBSSP(Optimist, kw_only=True):
         return Plan(policy, stop_after_visits=next_power(n) - N, values=self._unit * self.V[:-1])
 
     def refresh(self, row: int) -> None:
-        """Update the estimates of one pair from the counts: lines 8 and 9."""
+        """Update the estimates of the pair `row` from the counts (lines 8 and 9 of the algorithm)."""
         pair = divmod(row, self.task.actions)
         self.j += 1
         if self.paid.unknown[pair]:
@@ -111,7 +111,7 @@ class EBSSP(Optimist, kw_only=True):
         self.refreshed.copy_row(row, self.counts)
 
     def visgo(self, eps: float) -> None:
-        """Compute Q and V by lines 12 to 16; with "doubling", double B while a value exceeds it."""
+        """Compute Q and V (lines 12 to 16). With "doubling", double B until no value exceeds B."""
         if self.doubling:
             self.B = max(self.B, least_bound(self.k, self.task))
         rows = Estimates(*self.refreshed.estimates(1.0))  # line 12
@@ -127,7 +127,7 @@ class EBSSP(Optimist, kw_only=True):
             self.B *= 2.0
 
     def observe(self, steps: Steps) -> None:
-        """Count steps and costs (lines 5 and 6)."""
+        """Count `steps` and add up costs (lines 5 and 6 of the algorithm)."""
         super().observe(steps)
         self.k += int(np.count_nonzero(steps.next_states == self.task.goal))
         if self.task.costs_unknown:
@@ -140,19 +140,19 @@ class EBSSP(Optimist, kw_only=True):
 
 
 def next_power(n: Int64s) -> Int64s:
-    """Return the number of visits at which the estimate of a pair is next updated: 1, 2, 4, 8, ..."""
+    """Return, for each pair, the visits at which the next update is due. `n` holds the visits at the last update."""
     return np.maximum(2 * n, 1)
 
 
 def iota(visits: Int64s, delta: float) -> Floats:
-    """Return ln(12 S A S' n⁺² / delta) for each pair; the formula was written from memory."""
+    """Return ln(12 S A S' n⁺² / delta) for each pair. The formula was written from memory."""
     S, A = visits.shape
     n = at_least_one(visits)
     return np.asarray(np.log(12.0 * S * A * (S + 1) * n * n / delta))
 
 
 def bonus(visits: Int64s, delta: float, B: float, costs: Floats | None, scale: float) -> Bonus:
-    """Return the coefficients of line 15; `costs` is c^ with zeros for known costs, or None if all costs are known."""
+    """Return the coefficients of line 15. `costs` is c^ with known costs set to 0, or None if all costs are known."""
     n = at_least_one(visits)
     log_term = iota(visits, delta)
     extra = C4 * B * np.sqrt((visits.shape[0] + 1) * log_term) / n
@@ -162,10 +162,10 @@ def bonus(visits: Int64s, delta: float, B: float, costs: Floats | None, scale: f
 
 
 def least_bound(k: int, task: Task) -> float:
-    """Return sqrt(k) / (S^(3/2) A^(1/2)), the smallest B of episode k with "doubling"; written from memory."""
+    """Return sqrt(k / (S³ A)), the smallest B in episode `k` with "doubling". The formula was written from memory."""
     return float(np.sqrt(k / (task.states**3 * task.actions)))
 
 
 def cost_floor(task: Task) -> float:
-    """Return eta = 1 / K², the cost floor if some cost is zero; written from memory. For known T*, it is 1 / (T* K)."""
+    """Return the cost floor eta = 1 / K², used if some cost is zero. The formula was written from memory."""
     return 1.0 / task.episodes**2

@@ -1,8 +1,8 @@
-"""UC-SSP: optimism over L1 balls of kernels, in two phases, with a horizon for every attempt.
+"""UC-SSP: optimism over L1 balls of kernels, with a horizon for every attempt to reach the goal.
 
 Reference
     Tarbouriech, Garcelon, Valko, Pirotta, Lazaric: No-Regret Exploration in Goal-Oriented Reinforcement Learning
-    (ICML 2020), Algorithms 1 and 2; for zero costs, the variant UC-SSP-L_eta in the appendix.
+    (ICML 2020), Algorithms 1 and 2. If some cost is zero, we use the variant UC-SSP-L_eta from the appendix.
 
 Pseudo-code
      1  t <- 1, G <- 0
@@ -23,18 +23,18 @@ Pseudo-code
     14      pi <- greedy at v; Q~ <- its minimising transitions between non-goal states
     15      H <- min { n > 1 : |Q~^(n-1)|_inf <= gamma }
 
-How it maps
-    This is an online agent. `act` carries out lines 5, 6 and 10 to 15 when no attempt is in progress (`plan_attempt`),
-    `learn` carries out lines 8 and 9, and `rollout` does both in one kernel, because nearly every episode needs a new
-    plan. If some cost is zero, phase 1 plans with the costs c + k^(-1/3) and eps = c_max / t_0.
+Implementation
+    This is an online agent. If no attempt is in progress, `act` calls `plan_attempt` for lines 5, 6 and 10 to 15. The
+    method `learn` executes lines 8 and 9. `rollout` does the work of `act` and `learn` in one kernel, because every
+    episode needs a new plan. If some cost is zero, phase 1 plans with the costs c + k^(-1/3) and eps = c_max / t_0.
 
 Extended value iteration
-    Line 13 needs min { sum_y p~(y) v(y) : |p~ - p^|_1 <= beta }. The goal has the smallest value, 0, so the minimiser
-    moves probability beta/2 to the goal from the successors of largest value (Jaksch, Ortner and Auer 2010, section
-    3.1.2, for costs instead of rewards). A row never visited has beta >= 2, so it leads to the goal at once. This also
-    holds if a small `scale` makes beta < 2, because an empty empirical row stands for the goal. Starting from v_0 = 0,
-    all iterates lie below the fixed point. In line 15, |Q~^(n-1)|_inf is the largest entry of Q~^(n-1) applied to the
-    vector of ones, so each n takes one matrix-vector product.
+    Line 13 needs min { sum_y p~(y) v(y) : |p~ - p^|_1 <= beta }. The value of the goal is 0, the smallest value. So the
+    minimiser moves probability beta/2 from the successors of largest value to the goal (Jaksch, Ortner and Auer 2010,
+    section 3.1.2, with costs instead of rewards). Before the first visit of a pair, its row leads to the goal with
+    probability 1, even if a small `scale` makes beta < 2. Because v_0 = 0, all iterates lie below the fixed point.
+    In line 15, |Q~^(n-1)|_inf is the largest entry of the vector Q~^(n-1) 1, where 1 is the vector of ones. So each n
+    takes one matrix-vector product.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from goalward.beliefs.counts import RowCounts
 from goalward.jit import kernel
 
 MAX_HORIZON = 10_000_000
-"""The largest horizon in line 15; the notes of a run count how often it was reached."""
+"""The limit on the horizon in line 15. The notes of a run count the plans that reach this limit."""
 
 DONE, UNSETTLED = range(2)  # the reasons why the rollout returns to Python, besides ROW_FULL
 # Positions in `progress`: k, G, the largest horizon, the number of capped horizons.
@@ -65,7 +65,7 @@ EPISODE, FAILED, LARGEST, CAPPED = range(4)
 
 
 class Balls(NamedTuple):
-    """The L1 balls: beta, and `size` entries of the empirical row without the goal, sorted by decreasing value."""
+    """The L1 balls. Each row has a radius `beta`, and `size` empirical entries without the goal."""
 
     beta: Floats
     size: Int64s
@@ -80,7 +80,7 @@ class Balls(NamedTuple):
 
 
 class Memory(NamedTuple):
-    """The data of the kernels; `outcome` is the last change, the accuracy and the number of sweeps of line 13."""
+    """The data of the kernels. `outcome` holds the last change, the accuracy and the number of sweeps of line 13."""
 
     counts: RowCounts
     balls: Balls
@@ -106,16 +106,16 @@ class Memory(NamedTuple):
 
 @register("uc-ssp")
 class UCSSP(Attempts):
-    """Optimism over L1 balls of kernels; it needs known costs, but not B*, T* or K."""
+    """Optimism over L1 balls of kernels. Needs known costs, but none of B*, T* and K."""
 
     bound = "O~(D S sqrt(A D K / c_min))"
     assumes = "c >= c_min > 0, D finite"
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
-        """Start from scratch on a task (line 1)."""
+        """Start from scratch on `task` (line 1 of the algorithm)."""
         super().begin(task, rng)
         self.progress: Int64s = np.zeros(4, dtype=np.int64)
-        # t_0 eps in phase 1; with zero costs, the eps of UC-SSP-L_eta.
+        # The product t_0 eps in phase 1. It is larger if some cost is zero, as in UC-SSP-L_eta.
         self._zero_costs = not self._costs.min() > 0.0
         self._accuracy = float(self._c_max if self._zero_costs else 0.5 * self._costs.min())
         self._unit_costs = np.where(task.available, 1.0, np.inf)
@@ -125,20 +125,20 @@ class UCSSP(Attempts):
         self._outcome = np.zeros(3)
 
     def act(self, state: int, draw: Callable[[], float]) -> int:
-        """Return the action of line 7; if no attempt is in progress, plan first."""
+        """Return the action for `state` (line 7). If no attempt is in progress, plan a new attempt first."""
         if self._attempt[IN_PROGRESS] == 0 and not plan_attempt(self.rng, self.memory()):
             self.refuse()
         return self._policy.item(state)
 
     def rollout(self, model: Dynamics, stop: TableStop, walk: Walk) -> None:
-        """Act and learn in compiled code; Python only enlarges the counts when a row is full."""
+        """Act and learn in compiled code. If a row of the counts is full, Python code makes more room."""
         while (reason := roll_out(self.rng, model, walk, self.memory())) != DONE:
             if reason == UNSETTLED:
                 self.refuse()
             self.counts.widen()
 
     def refuse(self) -> None:
-        """Raise ConvergenceError after extended value iteration has not converged."""
+        """Raise ConvergenceError, because extended value iteration did not converge."""
         self.epoch = int(self.progress[EPISODE] + self.progress[FAILED])
         self.check_settled(*self._outcome)
 
@@ -167,7 +167,7 @@ class UCSSP(Attempts):
 
 @kernel
 def plan_attempt(rng: np.random.Generator, memory: Memory) -> bool:
-    """Start an attempt by lines 5, 6 and 10 to 15; return False if extended value iteration did not converge."""
+    """Plan an attempt (lines 5, 6 and 10 to 15). Return False if extended value iteration did not converge."""
     progress, attempt, balls, Q = memory.progress, memory.attempt, memory.balls, memory.Q
     t = 1
     for row in range(memory.counts.visits.size):
@@ -202,7 +202,7 @@ def plan_attempt(rng: np.random.Generator, memory: Memory) -> bool:
 
 @kernel
 def roll_out(rng: np.random.Generator, model: Dynamics, walk: Walk, memory: Memory) -> int:
-    """Plan, act and count while the walk has room; return DONE, UNSETTLED or ROW_FULL."""
+    """Plan, act and count until `walk` is full. Return the reason for the end: DONE, UNSETTLED or ROW_FULL."""
     S, A = memory.costs.shape
     size, successors, counts, visits = memory.counts
     policy, attempt, cursor = memory.policy, memory.attempt, walk.cursor
@@ -222,14 +222,14 @@ def roll_out(rng: np.random.Generator, model: Dynamics, walk: Walk, memory: Memo
 
 @kernel
 def radius(n: int, S: int, A: int, delta: float) -> float:
-    """Return beta of line 12 after n visits; the formula was checked against the paper."""
+    """Return beta of line 12 after `n` visits. The formula was checked against the paper."""
     N = float(max(n, 1))
     return math.sqrt(8.0 * S * math.log(2.0 * A * N / delta) / N)
 
 
 @kernel
 def write_balls(rows: RowCounts, S: int, A: int, delta: float, scale: float, balls: Balls) -> None:
-    """Write `balls`: for each row, beta and the empirical row without the goal."""
+    """Write the radius beta and the empirical row of each pair to `balls`, without entries for the goal."""
     seen, successors, counts, visits = rows
     beta, size, near, mass = balls
     for row in range(S * A):
@@ -245,7 +245,7 @@ def write_balls(rows: RowCounts, S: int, A: int, delta: float, scale: float, bal
 
 @kernel
 def sort_row(row: int, end: int, successors: Int32s, mass: Floats, values: Floats) -> None:
-    """Sort a row by decreasing value, by insertion sort, because rows are nearly sorted after the previous sweep."""
+    """Sort a row by decreasing value. Insertion sort is fast, because the last sweep left the row nearly sorted."""
     for entry in range(1, end):
         state = successors[row, entry]
         share = mass[row, entry]
@@ -260,7 +260,7 @@ def sort_row(row: int, end: int, successors: Int32s, mass: Floats, values: Float
 
 @kernel
 def minimise(row: int, beta: float, size: Int64s, successors: Int32s, mass: Floats, values: Floats) -> float:
-    """Return the minimum of Σ p~ V over the ball of a row, and sort the row by decreasing value."""
+    """Sort a row by decreasing value, and return the minimum of Σ p~ V over all p~ in the ball of the row."""
     if beta >= 2.0:
         return 0.0
     end = size[row]
@@ -282,10 +282,10 @@ def extended_value_iteration(
     balls: Balls, costs: Floats, offset: float, accuracy: float, max_sweeps: int,
     values: Floats, following: Floats, Q: Floats,
 ) -> tuple[int, float]:  # fmt: skip
-    """Iterate from zero with the costs c + offset; return the number of sweeps and the last change.
+    """Iterate from zero with the costs `costs` + `offset`. Return the number of sweeps and the last change.
 
-    At the end, `values` holds v_m, `following` holds v_{m+1}, and ``Q[s, a]`` the extended operator at v_m. The rows
-    are sorted by v_m, as `pivot_horizon` requires.
+    At the end, `values` and `following` hold the last two iterates, and `Q` holds the action values computed from
+    `values`. The rows are sorted by decreasing `values`, as `pivot_horizon` requires.
     """
     S, A = costs.shape
     beta, size, successors, mass = balls
@@ -314,9 +314,9 @@ def extended_value_iteration(
 def pivot_horizon(
     policy: Int64s, A: int, balls: Balls, target: float, limit: int, weight: Floats, following: Floats
 ) -> int:
-    """Return the first n > 1 with |Q~^{n-1}|_inf <= target, or `limit`; call it after `extended_value_iteration`.
+    """Return the first n > 1 with |Q~^{n-1}|_inf <= `target`, but at most `limit`.
 
-    The rows of the policy in `balls` are replaced by the minimising rows.
+    Call this after `extended_value_iteration`. In `balls`, the minimising rows replace the rows of `policy`.
     """
     beta, size, successors, mass = balls
     for state in range(policy.size):

@@ -1,9 +1,9 @@
-"""ULCVI: the reduction to a finite horizon, solved by upper and lower confident value iteration.
+"""ULCVI: a reduction to a finite horizon, with lower and upper confidence bounds on the values.
 
 Reference
     Cohen, Efroni, Mansour, Rosenberg: Minimax Regret for Stochastic Shortest Path (NeurIPS 2021), Algorithms 1 and 2.
-    The text was not available. The form of the reduction was checked against Chen, Jain, Luo (ICML 2022), who restate
-    it; its constants and the bonuses were written from memory (see docs/reference/agents-optimistic.md).
+    The text was not available. The form of the reduction was checked against a paper by Chen, Jain and Luo (2022).
+    The constants and the bonuses were written from memory (see docs/reference/agents-optimistic.md).
 
 Pseudo-code
      1  H <- ceil(8 T* ln(8 K)), c_f(s) <- 8 B* for s other than the goal, B <- 9 B*, delta <- delta / 4, m <- 0
@@ -19,16 +19,16 @@ Pseudo-code
      9      J_lo, J_up at step H + 1 <- c_f
     10      for h = H, ..., 1, all s and a, with J_lo and J_up of step h + 1:
     11          b <- sqrt(2 Var(p^, J_lo) L/n⁺) + 62 H³ S' L/(B n⁺) + B/(16 H²) p^ (J_up - J_lo)
-                     + sqrt(2 Var(c^) L/n⁺) + 5 L/n⁺        where costs are unknown, with c^ in place of c in line 12
+                     + sqrt(2 Var(c^) L/n⁺) + 5 L/n⁺        only if c is unknown; line 12 then uses c^ instead of c
     12          Q_lo <- max { c - b + p^ J_lo, 0 }; Q_up <- c + b + p^ J_up
     13          pi_h(s) <- argmin_a Q_lo; J_lo(s) <- Q_lo(s, pi_h(s)); J_up(s) <- min { Q_up(s, pi_h(s)), H + 8 B* }
 
-How it maps
-    This is an online agent. If no interval is in progress, `act` first carries out lines 5, 6 and 8 to 13
-    (`plan_interval`), then line 7. `learn` counts. `rollout` does both in one kernel, because nearly every episode
-    needs a new plan. The backups of lines 10 to 13 are in `backup.py`. All steps have the same counts, so once a backup
-    changes neither J_lo nor J_up, the induction of line 10 stops; this is exact and saves hundreds of steps. Ties are
-    broken at every step. c^ is the mean cost so far, and 0 before the first visit.
+Implementation
+    This is an online agent. If no interval is in progress, `act` calls `plan_interval` for lines 5, 6 and 8 to 13. Then
+    `act` plays an action of line 7, and `learn` counts the step. `rollout` does the work of `act` and `learn` in one
+    kernel, because every episode needs a new plan. The backups of lines 10 to 13 are in `backup.py`. The loop of line
+    10 ends when a backup changes neither J_lo nor J_up, because further backups would change nothing. Ties are broken
+    at every step. c^ is the mean cost so far, and 0 before the first visit.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Memory(NamedTuple):
     """The data that `plan_interval` reads and changes.
 
     `constant` is 62 H³ S', and `J` holds J_lo and J_up of two steps. `cost_unknown` is 1 for rows with unknown costs
-    and 0 for others; `cost_spread` is Var(c^), and 0 for known costs.
+    and 0 for other rows. `cost_spread` is Var(c^) for unknown costs and 0 for known costs.
     """
 
     counts: RowCounts
@@ -82,7 +82,7 @@ class Memory(NamedTuple):
 
 @register("ulcvi")
 class ULCVI(Attempts, kw_only=True):
-    """Optimism by bonuses over a finite horizon; it needs B* and T*."""
+    """Optimism by exploration bonuses over a finite horizon. Needs B* and T*."""
 
     bound = "O~(sqrt((B*² + B*) S A K))"
     assumes = "B* and T* known"
@@ -97,7 +97,7 @@ class ULCVI(Attempts, kw_only=True):
     unknown_costs_covered: ClassVar[bool] = True
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
-        """Start from scratch on a task (line 1)."""
+        """Start from scratch on `task` (line 1 of the algorithm)."""
         super().begin(task, rng)
         H, pairs = horizon(self.T_star, task.episodes), task.costs.size
         if H * pairs > LARGEST_PLAN:
@@ -120,11 +120,11 @@ class ULCVI(Attempts, kw_only=True):
 
     @property
     def has_kernel(self) -> bool:
-        """False if costs are unknown, because they are estimated outside the kernels."""
+        """Whether all costs are known. Kernels cannot estimate unknown costs."""
         return not self.task.costs_unknown
 
     def learn(self, step: Step[int]) -> int:
-        """Count a step of line 7, and learn its cost if the cost is unknown."""
+        """Count `step`, and update the estimate of its cost if the cost is unknown."""
         if self.task.costs_unknown:
             paid = self.paid
             columns = np.array([step.state]), np.array([step.action]), np.array([step.cost])
@@ -138,14 +138,14 @@ class ULCVI(Attempts, kw_only=True):
             self.estimate_costs()
 
     def estimate_costs(self, pairs: Any = ...) -> None:
-        """Compute c^ and Var(c^) for all pairs, or only for the index `pairs`."""
+        """Compute c^ and Var(c^) for the pairs with the index `pairs`, by default for all pairs."""
         paid, spread = self.paid, self._cost_spread.reshape(self.task.costs.shape)
         mean = paid.means[pairs] / self._unit
         self._costs[pairs] = np.where(paid.unknown[pairs], mean, self._costs[pairs])
         spread[pairs] = paid.squares[pairs] / np.maximum(paid.visits[pairs], 1) / self._unit**2
 
     def act(self, state: int, draw: Callable[[], float]) -> int:
-        """Return the action of line 7; if no interval is in progress, plan first."""
+        """Return the action for `state` (line 7). If no interval is in progress, plan a new interval first."""
         if self._attempt[IN_PROGRESS] == 0:
             plan_interval(self.memory())
         h = max(self._attempt[TAKEN], len(self._Q) - self._attempt[DISTINCT])
@@ -159,7 +159,7 @@ class ULCVI(Attempts, kw_only=True):
         return self._unit * self._V[:-1]
 
     def current_plan(self) -> Plan:
-        """Return the last plan, for display; its policy is the one for the first steps."""
+        """Return the last plan for display, with the policy for the first steps of the interval."""
         policy, values = self.mixture(self._Q[-self._attempt[DISTINCT]]), self.values()
         return Plan(policy, stop_after_goals=1, stop_after_steps=len(self._Q), stop_when_truncated=True, values=values)
 
@@ -183,13 +183,13 @@ def horizon(T_star: float, episodes: int) -> int:
 
 @kernel
 def log_term(S: int, A: int, H: int, m: int, delta: float) -> float:
-    """Return L of line 8; the formula was written from memory."""
+    """Return L of line 8. The formula was written from memory."""
     return 3.0 * math.log(3.0 * (S + 1) * A * H * m / delta)
 
 
 @kernel
 def plan_interval(memory: Memory) -> None:
-    """Start an interval: compute its policies by lines 5, 6 and 8 to 13."""
+    """Start an interval and compute its policies (lines 5, 6 and 8 to 13 of the algorithm)."""
     counts, rows, bonus, attempt, J = memory.counts, memory.rows, memory.bonus, memory.attempt, memory.J
     H, S, A = memory.Q.shape
     memory.m[0] += 1
@@ -208,7 +208,7 @@ def plan_interval(memory: Memory) -> None:
 
 @kernel
 def roll_out(model: Dynamics, walk: Walk, order: Int64s, chance_factor: float, memory: Memory) -> bool:
-    """Plan, act and count while the walk has room; return False if the next step's row may be too short."""
+    """Plan, act and count until `walk` is full (return True) or a row of the counts is full (return False)."""
     cursor, choices, attempt, Q = walk.cursor, walk.choices, memory.attempt, memory.Q
     size, successors, counts, visits = memory.counts
     H, S, A = Q.shape

@@ -1,1 +1,1 @@
-"""Agents that plan in models drawn from a posterior: PSRL-SSP and its relatives."""
+"""Agents with a posterior over models, such as PSRL-SSP."""

@@ -1,39 +1,39 @@
-"""The KL index: plan with the best rows that the posterior still allows; the optimism grows while a pair is not played.
+"""The KL index: optimistic planning with the best rows that are plausible under the posterior.
 
 Idea
-    A row of the posterior is Dirichlet(1 + counts) on its successors: mean p, weight w = N + (number of successors).
-    Its probability of being near another row q is exp(-w KL(p, q)), up to smaller factors. So at level f the lowest
-    plausible mean of the values V is the exact lower tail of the posterior,
+    The posterior of a row is Dirichlet(1 + counts). Let p be the mean of the row, and w = N + (number of successors).
+    The probability that the row is near q is exp(-w KL(p, q)), up to smaller factors. So the lowest plausible mean of
+    the values V at the level f is
 
-        y(V) = min{ q V : w KL(p, q) <= f },      f = log(1 + r/10),   r = sqrt(k (N_s + 1)) / (N + 1),
+        y(V) = min{ q V : w KL(p, q) <= f },      f = log(1 + r/10),   r = sqrt(k (N_s + 1)) / (N + 1).
 
-    in episode k, where the state was visited N_s times and the pair was played N times. If the pair is played at every
-    visit, f is about 0.1, which is hardly optimistic. If the pair is not played, f grows without bound, so the pair is
-    tried again even after bad outcomes. An index based on the smallest of M posterior samples has no such tail, so a
-    row with bad early outcomes is never tried again (docs/reference/agents-posterior.md).
+    Here k is the episode, N_s is the number of visits of the state, and N is the number of visits of the pair. If the
+    pair is played at every visit of the state, f is about 0.1, and y is hardly optimistic. If the pair is not played, f
+    grows without bound. So the pair is tried again, even after bad outcomes. The smallest of M posterior samples does
+    not have this property (docs/reference/agents-posterior.md).
 
-    If the prior does not know the possible successors, the probability of a successor that was not seen in N visits is
-    about 1/(N + 1). So a part g = log(1 + r/10/(N + 1)) of the level f is used for unseen successors: the row may lead
-    to the goal with probability m = 1 - exp(-g/w), for which w KL = g. The rest f - g is for the sampled successors.
+    If the prior does not know the possible successors, a new successor has probability about 1/(N + 1) after N visits.
+    So the part g = log(1 + r/10/(N + 1)) of the level f is used for new successors. The row leads to the goal with
+    probability m = 1 - exp(-g/w), for which w KL = g. The remaining part f - g is used for the sampled successors.
 
 Operator
         V(s) = min over a of  c(s, a) + y_sa(V)
 
-    y_sa(V) is the minimum of q V over a convex set of rows that does not depend on V, so this is the operator of an SSP
-    with more actions. It is monotone, and has one fixed point if costs are positive and the goal can be reached. The
-    minimiser is q(s') = p(s') / (V(s') + t) up to a factor, with values shifted so that the smallest is 0.
+    y_sa(V) is the minimum of q V over a convex set of rows q, and this set does not depend on V. So this is the
+    operator of an SSP with more actions. The operator is monotone, with exactly one fixed point if costs are positive
+    and the goal can be reached. If min V is shifted to 0, the minimising q(s') is proportional to p(s') / (V(s') + t).
 
 Planner
-    The mean p is estimated from M models drawn with counts multiplied by `SHARPNESS`. This does not change how often
-    the prior's supports contain a transition that was never seen. Starting from any V, compute the rows q, solve the
-    SSP with these rows, and repeat. The values never increase; the iteration stops when no value falls by more than
-    1e-6 of the largest value. Dead ends keep the value infinity.
+    The mean p is estimated from M models, which are drawn with counts multiplied by `SHARPNESS`. This factor does not
+    change how often the drawn models contain new successors. Starting from any V, the planner computes the rows q,
+    solves the SSP with these rows, and repeats both steps. The values never increase. The iteration stops when no value
+    falls by more than 1e-6 of the largest value. Dead ends keep the value infinity.
 
-    An unknown cost is the mean of the M draws minus sqrt(2 f) standard deviations, the same tail of a normal.
+    An unknown cost is estimated by the mean of the M drawn costs minus sqrt(2 f) standard deviations.
 
-A plan ends when the visits of a pair have grown by half, or the number of episodes by a tenth. No theorem bounds the
-regret. Indices of this form with f = log k attain the asymptotic limit in bandits (KL-UCB); the form for shortest paths
-is our own.
+A plan ends when the visits of a pair have grown by half, or when the number of episodes has grown by a tenth. No
+theorem bounds the regret. In bandits, a similar index with f = log k (KL-UCB) is asymptotically optimal. The form for
+shortest paths is our own.
 """
 
 from __future__ import annotations
@@ -55,16 +55,16 @@ from goalward.planning.replan import Planned, Replanner
 from goalward.ssp.model import SSP
 
 TOLERANCE = 1e-6
-SHARPNESS = 8.0  # with it, the mean of eight draws has hardly any noise
+SHARPNESS = 8.0  # makes the mean of eight draws nearly free of noise
 SHARE = 10.0
 ROOT_STEPS = 60
 
 
 class MeanRows(NamedTuple):
-    """The mean of several models on the union of their supports; `indptr` and `successors` as in `SSP`.
+    """The mean of several models on the union of their supports. `indptr` and `successors` are as in `SSP`.
 
-    Rows that may lead to unseen successors have an entry for the goal, even if its probability is 0. ``sizes[row]`` is
-    the mean number of successors of the row in the models.
+    Rows that may lead to unseen successors have an entry for the goal, even if the goal has probability 0.
+    ``sizes[row]`` is the number of successors of the row, averaged over the models.
     """
 
     indptr: Int64s
@@ -75,10 +75,10 @@ class MeanRows(NamedTuple):
 
 @register("kl-index")
 class KLIndex(BeliefAgent):
-    """Optimism by the exact lower tail of the posterior; it grows for pairs that are not played."""
+    """Optimism by the lower tail of the posterior. Pairs look better the longer they are not played."""
 
     prior: Prior = Neighbourhoods()
-    """The distribution of the kernel before any step is seen."""
+    """The prior distribution of the kernel."""
 
     samples: Annotated[int, Ge(1), Le(1_000)] = 8
     """M, the number of models drawn for each plan."""
@@ -86,20 +86,20 @@ class KLIndex(BeliefAgent):
     recommended: ClassVar[str] = "the lowest regret"
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
-        """Start from scratch on a task."""
+        """Start from scratch on `task`."""
         super().begin(task, rng)
         self.believe(self.prior)
         self._planner = Replanner()
         self._values: Floats = np.zeros(task.states)
 
     def plan(self, state: int) -> Plan:
-        """Return the optimistic plan for the mean of newly drawn models, with its stop conditions."""
+        """Draw models, and return an optimistic plan with stop conditions."""
         return self.optimistic()._replace(
             stop_after_visits=1 + self.visits // 2, stop_after_goals=1 + (self.k - 1) // 10
         )
 
     def levels(self) -> tuple[Floats, Floats]:
-        """Return the levels f and g of each pair, ``[S, A]``; g is 0 if all possible successors are known."""
+        """Return the levels f and g of each pair, ``[S, A]``. If all possible successors are known, g is 0."""
         N, N_s = self.visits + 1.0, self.visits.sum(axis=1, keepdims=True) + 1.0
         ratio = np.sqrt(self.k * N_s) / (SHARE * N)
         open_rows = unknown_pairs(self.task) & (not self.belief.knows_support)
@@ -131,7 +131,7 @@ class KLIndex(BeliefAgent):
     def solve_lowest(
         self, mean: MeanRows, radii: Floats, goal_mass: Floats, values: Floats, costs: Floats | None
     ) -> tuple[SSP, Planned]:
-        """Return the model with the rows that minimise q V for V = `values`, and its solution."""
+        """Return the model whose rows q minimise q V for V = `values`, and the solution of this model."""
         rows = lowest_rows(mean.indptr, mean.successors, mean.probabilities, radii, goal_mass, np.append(values, 0.0))
         model = self.task.model(mean.indptr, mean.successors, rows, costs)
         return model, self._planner.solve(model)
@@ -142,7 +142,7 @@ class KLIndex(BeliefAgent):
 
 
 def mean_of_rows(models: list[SSP], open_rows: Bools) -> MeanRows:
-    """Return the mean of models of equal size; rows marked in `open_rows` also get an entry for the goal."""
+    """Return the mean of `models` of equal size. Rows marked in `open_rows` always get an entry for the goal."""
     rows, n = len(models[0].indptr) - 1, models[0].states + 1
     lengths = np.array([np.diff(model.indptr) for model in models])
     begins = np.repeat(np.tile(np.arange(rows) * n, len(models)), lengths.ravel())
@@ -160,11 +160,11 @@ def mean_of_rows(models: list[SSP], open_rows: Bools) -> MeanRows:
 def lowest_rows(
     indptr: Int64s, successors: Int32s, p: Floats, radii: Floats, goal_mass: Floats, values: Floats
 ) -> Floats:
-    """Return, for each row, the q with KL(p, q) <= radius that has the smallest mean of the values.
+    """Return, for each row, the distribution q with KL(p, q) <= radius that has the smallest mean of `values`.
 
-    Then the share `goal_mass` of each row moves to the goal, its last entry. Let d be the values minus the smallest
-    value of the row. Then q is proportional to p / (d + t), and KL(p, q) decreases in x = log t. Newton's method with
-    bisection finds the root below the bound on t from Hoeffding's lemma, KL(p, q) <= (max d / t)²/8.
+    At the end, the share `goal_mass` of q is moved to the goal, which is the last entry of the row. Let d be the values
+    minus the smallest value of the row. Then q is proportional to p / (d + t), and KL(p, q) decreases in x = log t.
+    Newton's method with bisection finds x. Hoeffding's lemma, KL(p, q) <= (max d / t)²/8, gives an upper bound on t.
     """
     lowest = p.copy()
     for row in range(len(indptr) - 1):

@@ -18,29 +18,29 @@ Pseudo-code
     11          update mu by Bayes' rule
     12          s_{t+1} <- s'_t, t <- t + 1
 
-How it maps
-    `plan` is lines 7 to 9, called when line 6 holds; `observe` is line 11 and the counts; the loop does the rest.
-    Line 6 is tested before every action. Its first condition becomes true when the goal has been reached K_{l-1} + 1
-    times in the epoch, because then k - k_{t_l} = K_{l-1} + 1. Its second condition becomes true right after a pair has
-    been played n_{t_l}(s, a) + 1 times in the epoch. On the very first step, line 6 holds with l = 0 and line 7 sets
-    K_0 = 1 - 0 = 1, so the first epoch may reach the goal twice.
+Implementation
+    The loop tests line 6 before every action. If line 6 holds, the loop calls `plan`, which executes lines 7 to 9. The
+    method `observe` executes line 11 and counts visits. The first condition of line 6 becomes true when the goal has
+    been reached K_{l-1} + 1 times in the epoch, because then k - k_{t_l} = K_{l-1} + 1. The second condition becomes
+    true right after a pair has been played n_{t_l}(s, a) + 1 times in the epoch. Before the very first step, line 6
+    holds with l = 0, and line 7 sets K_0 = 1 - 0 = 1. So the first epoch may reach the goal twice.
 
-With a `sharpness` above 1, line 9 draws the probabilities as if every step had been seen that many times, so samples
-vary less. This often lowers the regret, but no theorem of the paper covers it, and the notes of the run say so.
+With a `sharpness` above 1, line 9 draws the probabilities as if every step had been seen `sharpness` times. Such draws
+vary less and often lower the regret, but the theorems of the paper do not cover this case.
 
-The planner proves that the policy of an epoch is optimal for the sampled model up to a relative tolerance: 1e-6, or
-0.01 / sqrt(k) in episode k in worlds of more than 128 states. Over K episodes, the second tolerance adds at most
-0.02 sqrt(K) times the largest value to the regret. This has the order of the theorem's bound but is far smaller, and
-the measured increase is about a hundred times smaller still. With `value_limit` the tolerance is always 1e-6. If double
-precision cannot prove it, for example because a sample makes the goal practically unreachable, the best policy found is
-played, and the second condition of line 6 soon ends the epoch.
+The planner proves that the policy of an epoch is optimal for the sampled model up to a relative tolerance. In worlds of
+at most 128 states, and always with `value_limit`, the tolerance is 1e-6. In larger worlds, the tolerance in episode k
+is 0.01 / sqrt(k). Over K episodes, this larger tolerance adds at most 0.02 sqrt(K) times the largest value to the
+regret. The bound of the theorem has the same order in K, but is far larger. Sometimes double precision cannot prove
+the tolerance, for example if a sample makes the goal practically unreachable. Then the best policy found is played, and
+the second condition of line 6 soon ends the epoch.
 
-If costs are unknown, theta_l has sampled costs too (`goalward.beliefs.costs`). The paper assumes known costs.
+If costs are unknown, line 9 also draws costs (`goalward.beliefs.costs`). The paper assumes known costs.
 
-The default prior is Dirichlet(0.1) up to 50 states, as in the paper's experiments, and Neighbourhoods() for more.
-Measured over 300 episodes, Neighbourhoods() has 3 times less regret on a grid of 48 states in the same CPU time. With
-99 states it has 7 times less regret in half the CPU time. In dense random worlds of 25 to 200 states its regret is
-between 7 % lower and 14 % higher. From about 200 states on, Dirichlet(0.1) learns hardly anything in a minute.
+Up to 50 states, the default prior is Dirichlet(0.1), as in the paper's experiments. For more states, the default is
+Neighbourhoods(). Over 300 episodes on a grid of 48 states, Neighbourhoods() had a third of the regret in the same CPU
+time. With 99 states, it had a seventh of the regret in half the CPU time. In dense random worlds of 25 to 200 states,
+its regret was between 7 % lower and 14 % higher. In larger worlds, Dirichlet(0.1) learns hardly anything in a minute.
 """
 
 from __future__ import annotations
@@ -66,44 +66,44 @@ DIRICHLET_STATES = 50  # up to this number of states, the default prior is Diric
 
 
 class BeliefAgent(Agent):
-    """An agent that stores a belief about the kernel, the visits n_t(s, a) and the current episode k."""
+    """An agent that stores the visits n_t(s, a), the current episode k, and a belief about the kernel."""
 
     def believe(self, prior: Prior) -> None:
-        """Start a belief from `prior`, with no visits, in episode 1."""
+        """Create a belief from `prior`, and set the visits to 0 and the episode to 1."""
         self.belief = prior.belief(self.task)
         self.visits: Int64s = np.zeros(self.task.costs.shape, dtype=np.int64)
         self.k = 1
 
     def observe(self, steps: Steps) -> None:
-        """Update the belief by Bayes' rule, and advance n_t and k."""
+        """Update the belief, the visits n_t and the episode k from `steps`."""
         self.belief.update(steps)
         pairs = steps.states * self.visits.shape[1] + steps.actions
         self.visits += np.bincount(pairs, minlength=self.visits.size).reshape(self.visits.shape)
         self.k += int(np.count_nonzero(steps.reached))
 
     def mean_model(self) -> SSP:
-        """Return the posterior mean on the transitions that were seen; `best_policy` solves this model."""
+        """Return the posterior mean on the transitions that were seen. `best_policy` solves this model."""
         return self.belief.seen_mean()
 
 
 @register("psrl")
 class PSRL(BeliefAgent):
-    """PSRL-SSP: posterior sampling with the epochs of the paper; the prior is its only input."""
+    """PSRL-SSP: posterior sampling with the epochs of the paper. The prior is the only input."""
 
     prior: Prior | None = None
-    """The prior mu_1; by default Dirichlet(0.1) up to 50 states, and Neighbourhoods() for more."""
+    """The prior mu_1. The default is Dirichlet(0.1) up to 50 states, and Neighbourhoods() for more states."""
 
     perturb_costs: bool | NotNegative = False
-    """The lowest cost used in planning, for worlds with zero costs; True means the epsilon of Theorem 2."""
+    """The lowest cost in plans, for worlds with zero costs. True means the epsilon of Theorem 2."""
 
     value_limit: Positive | None = None
-    """B, if the prior only has models with all optimal values up to B: other samples are rejected and drawn again."""
+    """The upper bound B on optimal values. A sample with a larger value is rejected and drawn again."""
 
     max_rejections: Count = 10_000
-    """The largest number of consecutive samples that `value_limit` may reject."""
+    """The limit on the number of consecutive samples that are rejected because of `value_limit`."""
 
     sharpness: Sharpness = 1.0
-    """Multiplies the counts when probabilities are drawn; above 1, the draws are not samples of the posterior."""
+    """A factor of the counts in draws of probabilities. Above 1, draws are not posterior samples."""
 
     bound = "O~(B S sqrt(A K)), Bayesian"
     samples_posterior = True
@@ -112,11 +112,11 @@ class PSRL(BeliefAgent):
 
     @property
     def leaves_free_loops(self) -> bool:
-        """Whether the agent plans with costs above zero only."""
+        """Whether all costs in plans are positive, because the agent raises zero costs."""
         return float(self.perturb_costs) > 0.0
 
     def begin(self, task: Task, rng: np.random.Generator) -> None:
-        """Start from scratch on a task (lines 1 and 2)."""
+        """Start from scratch on `task` (lines 1 and 2 of the algorithm)."""
         super().begin(task, rng)
         self.believe(self.prior_in(task))
         self.k_start = 0  # k_{t_l}, the episode in which the current epoch began
@@ -126,7 +126,7 @@ class PSRL(BeliefAgent):
         self.rejections = 0
 
     def prior_in(self, task: Task) -> Prior:
-        """Return mu_1; if `prior` is not set, the number of states determines it."""
+        """Return the setting `prior`, or the default prior for the number of states of `task`."""
         if self.prior is not None:
             return self.prior
         if task.states <= DIRICHLET_STATES:
@@ -136,13 +136,13 @@ class PSRL(BeliefAgent):
         return Neighbourhoods()
 
     def plan(self, state: int) -> Plan:
-        """Start an epoch and return its plan (lines 7 to 9)."""
+        """Start an epoch and return its plan (lines 7 to 9 of the algorithm)."""
         K_previous = self.k - self.k_start
         self.k_start = self.k
         return self.draw()._replace(stop_after_visits=self.visits + 1, stop_after_goals=K_previous + 1)
 
     def draw(self) -> Plan:
-        """Draw theta (line 9) from the posterior and solve it; draw again if a value is above `value_limit`."""
+        """Draw a model from the posterior and return its optimal plan. Draw again if a value is above `value_limit`."""
         for _ in range(self.max_rejections + 1):
             theta = self.belief.sample(self.rng, self.sharpness)
             planned = self.solve(theta)
@@ -150,23 +150,23 @@ class PSRL(BeliefAgent):
                 return Plan(planned.policy, model=theta, values=planned.values)
             self.rejections += 1
         raise SettingError(
-            f"{self.max_rejections + 1} consecutive samples had a value above value_limit={self.value_limit:g}; raise"
-            " value_limit or max_rejections"
+            f"{self.max_rejections + 1} consecutive samples had a value above value_limit={self.value_limit:g};"
+            " increase value_limit or max_rejections"
         )
 
     def solve(self, theta: SSP) -> Planned:
-        """Return the optimal policy and values of a model; costs below the cost floor are raised to it."""
+        """Return the optimal policy and values of `theta`, after costs have been raised to the cost floor."""
         theta = self.with_floor(theta)
         exact = self.value_limit is not None or self.task.states <= DENSE_STATES
         return self._planner.solve(theta, TOLERANCE if exact else LOOSE / math.sqrt(self.k))
 
     def with_floor(self, theta: SSP) -> SSP:
-        """Return a model whose costs below the cost floor are raised to it."""
+        """Return `theta` with all costs below the cost floor raised to the cost floor."""
         low = (theta.costs < self._cost_floor).any()
         return theta._replace(costs=np.maximum(theta.costs, self._cost_floor)) if low else theta
 
     def notes(self) -> dict[str, int | float | str]:
-        """Return a default prior, the number of rejected samples, the cost floor and the caveats, if they apply."""
+        """Return notes for the record of a run: the default prior, rejected samples, the cost floor and caveats."""
         notes = super().notes()
         if self.prior is None:
             notes["prior"] = repr(self.prior_in(self.task))
@@ -180,7 +180,7 @@ class PSRL(BeliefAgent):
         """Return the reasons why no theorem covers the run, and a warning if the cost floor is above all costs."""
         caveats = super().caveats()
         if self.sharpness != 1.0:
-            caveats.append(f"sharpness {self.sharpness:g}: not posterior samples, so the theorem does not apply")
+            caveats.append(f"sharpness {self.sharpness:g}: samples are not from the posterior, so no theorem applies")
         floor, task = self._cost_floor, self.task
         if self.perturb_costs is True and floor > 1.0:
             enough = task.states**2 * task.actions
@@ -191,5 +191,5 @@ class PSRL(BeliefAgent):
 
 
 def cost_floor(task: Task) -> float:
-    """Return the epsilon of Theorem 2, (S² A / K)^(2/3)."""
+    """Return epsilon = (S² A / K)^(2/3), the cost floor of Theorem 2."""
     return float((task.states**2 * task.actions / task.episodes) ** (2.0 / 3.0))

@@ -1,22 +1,22 @@
-"""Posterior sampling with other epochs, for comparison with PSRL-SSP.
+"""Variants of PSRL-SSP with other epochs, for comparison.
 
-All have the belief and the planner of `PSRL`. The first four differ from it only in what ends an epoch:
+All variants use the belief and the planner of `PSRL`. In the first four variants, only the end of an epoch differs.
 
 TSDE
-    Ouyang, Gagrani, Nayyar, Jain: Learning Unknown Markov Decision Processes, a Thompson sampling approach (2017), for
-    average cost; recalled from the text. Epoch l ends at the first t with t > t_l + T_{l-1}, where T_{l-1} is the
-    length of the previous epoch and T_0 = t_1 - t_0 = 1, or when the visits of a pair have doubled.
+    Ouyang, Gagrani, Nayyar, Jain: Learning Unknown Markov Decision Processes, a Thompson sampling approach (2017).
+    The paper is about average cost, and the rule was written from memory. An epoch ends when it is one step longer than
+    the previous epoch, or when the visits of a pair have doubled. In the first epoch, the previous length is 1.
 EpisodePSRL
-    It draws a model only at the start of every episode, as posterior sampling with a finite horizon does. If the policy
-    cannot reach the goal, the episode never ends, so call `learn` with ``max_steps``.
+    Every episode is one epoch, as in posterior sampling with a finite horizon. If the policy cannot reach the goal, the
+    episode never ends, so call `learn` with ``max_steps``.
 DoublingPSRL
-    An epoch ends when the goal has been reached twice as often as in the previous epoch, at least once, or when the
-    visits of a pair have doubled. The first rule causes O(log K) draws, that of PSRL-SSP O(sqrt(K)). Draws are samples
-    of the posterior, so the lemma holds, but the paper's bound on the number of epochs does not apply.
+    An epoch ends when the goal has been reached twice as often as in the previous epoch (but at least once), or when
+    the visits of a pair have doubled. The first rule causes O(log K) draws. The first rule of PSRL-SSP causes
+    O(sqrt(K)) draws. The bound of the PSRL-SSP paper on the number of epochs does not apply to this variant.
 StepPSRL
-    It draws a model before every step.
+    Every step is one epoch.
 PosteriorMean
-    It has the epochs of PSRL-SSP, but plans in the mean of the posterior instead of a draw, so it does not explore.
+    The epochs are those of PSRL-SSP. The agent plans in the posterior mean instead of a sample, and does not explore.
 """
 
 from __future__ import annotations
