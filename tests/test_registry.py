@@ -135,18 +135,18 @@ def test_a_prior_is_a_name_or_a_table() -> None:
     complete = agents.find("psrl").complete
     assert complete({"prior": "dirichlet"})["prior"] == full
     assert complete({})["prior"] is complete({"prior": None})["prior"] is None
-    with pytest.raises(SettingError, match="prior is None; it must be a prior"):
+    with pytest.raises(SettingError, match="prior is None; pass a prior"):
         agents.find("kl-index").complete({"prior": None})
     assert complete({"prior": {"kind": "dirichlet", "concentration": 2}})["prior"] == full | {"concentration": 2.0}
     with pytest.raises(SettingError) as error:
         complete({"prior": 3})
     assert str(error.value) == (
-        'prior is 3; it must be a prior, a name, such as "dirichlet", or a table such as { kind = "dirichlet",'
-        " concentration = 0.1 }"
+        'prior is 3; pass a prior, a name (such as "dirichlet") or a table (such as { kind = "dirichlet",'
+        " concentration = 0.1 })"
     )
     with pytest.raises(SettingError, match="finite prior can be used in Python only: its models cannot be written"):
         complete({"prior": "finite"})
-    with pytest.raises(SettingError, match="support is 'rows'; it must be"):
+    with pytest.raises(SettingError, match="support is 'rows'; leave it out"):
         priors.build({"kind": "dirichlet", "support": "rows"}, WORLD)
 
 
@@ -155,7 +155,7 @@ def test_a_prior_in_a_constructor_is_an_object_a_name_or_a_table() -> None:
     assert PSRL("dirichlet").prior == PSRL({"kind": "dirichlet", "concentration": 0.1}).prior == gw.Dirichlet(0.1)
     assert PSRL().prior is PSRL(None).prior is PSRL.from_settings({"prior": None}, WORLD, 1).prior is None
     for given, message in {
-        3: "prior is 3; it must be a prior, a name",
+        3: "prior is 3; pass a prior, a name",
         "dirichlett": "no prior is called 'dirichlett'; did you mean 'dirichlet'",
     }.items():
         with pytest.raises((SettingError, UnknownNameError), match=message):

@@ -166,7 +166,7 @@ def test_support_that_excludes_what_is_seen() -> None:
     belief = Dirichlet(0.1, support=world).belief(Task.of(world, 1))
     with pytest.raises(BeliefError, match=r"\(state 0, action 1\) led to state 7"):
         belief.update(steps((0, 1, 1), (0, 1, 7), (0, 1, 1)))
-    with pytest.raises(BeliefError, match=r"led to the goal, which the support of the prior excludes; add this"):
+    with pytest.raises(BeliefError, match=r"the goal, but the support of the prior excludes this step; add this"):
         belief.update(steps((0, 0, 11)))
 
 
@@ -178,12 +178,12 @@ def test_support_that_does_not_fit() -> None:
         Dirichlet(0.1, support=world.to_dense())  # type: ignore[arg-type]
     rows = world.to_dense()
     rows[5, 2] = 0.0
-    with pytest.raises(ShapeError, match=r"\(state 5, action 2\) has no successor"):
+    with pytest.raises(ShapeError, match=r"\(state 5, action 2\) needs a successor"):
         Dirichlet(0.1, support=SSP.from_dense(rows, world.costs)).belief(Task.of(world, 1))
     rows = world.to_dense()
     rows[:, :, 10] += rows[:, :, 11]
     rows[:, :, 11] = 0.0
-    with pytest.raises(UnreachableGoalError, match=r"in the support, no policy .* from the start, state 0"):
+    with pytest.raises(UnreachableGoalError, match=r"in the support, no policy .* from the start \(state 0\)"):
         Dirichlet(0.1, support=SSP.from_dense(rows, world.costs)).belief(Task.of(world, 1))
 
 

@@ -276,7 +276,7 @@ def test_actions_that_are_not_available() -> None:
     assert belief.mean().row(1, 0)[0].size == 0
     assert SSP.from_rows(model.indptr, model.successors, model.probabilities, np.ones((3, 2))).digest
     seen[1, 0, 0] = 1
-    with pytest.raises(ValueError, match=r"\(state 1, action 0\) has visits, but it is unavailable"):
+    with pytest.raises(ValueError, match=r"\(state 1, action 0\) has visits, but the action is unavailable"):
         made(np.zeros_like(seen), costs).restore(made(seen).to_state())
 
 

@@ -1,7 +1,7 @@
 """Priors and beliefs about the unknown transition probabilities.
 
-A prior creates a belief, the belief learns from steps, and models are drawn from it. `Dirichlet` assumes independent
-rows, `Neighbourhoods` assumes few possible successors without knowing which, and `FinitePrior` holds candidate models.
+A prior creates a belief. The belief learns from steps and draws models. The prior `Dirichlet` assumes independent rows,
+`Neighbourhoods` assumes few but unknown successors, and `FinitePrior` assumes one of several candidate models.
 """
 
 from typing import TYPE_CHECKING

@@ -1,17 +1,17 @@
 """The base classes of priors and beliefs.
 
-A prior is a distribution over kernels before any step is seen. ``prior.belief(task)`` starts a belief about the kernel
-of a task. Its method `update` learns from steps by Bayes' rule,
+A prior is a distribution over kernels before any step is seen. ``prior.belief(task)`` returns a belief about the kernel
+of a task. ``belief.update(steps)`` applies Bayes' rule to every step,
 
     mu_{t+1}(d theta)  proportional to  theta(s'_t | s_t, a_t) mu_t(d theta).
 
-`sample` draws a complete model from the belief, and `mean` returns the expected model. Both models have the costs and
-the start of the task, and their goal can be reached if it can be reached in the prior's support.
+``belief.sample(rng)`` draws a complete model, and ``belief.mean()`` returns the expected model. Both models have the
+costs and the start of the task. If the goal can be reached in the support of the prior, both models can reach it.
 
-A row is the distribution of the next state for one state-action pair. A prior describes only rows: its belief
-implements `learn`, `sample_rows` and `mean_rows`. Unknown costs have a separate posterior, the same for all priors
-(`goalward.beliefs.costs`). The action that gives up always leads to the start, so nothing about it has to be learnt:
-`with_known_rows` adds its rows, and `Belief.update` ignores steps that gave up.
+A row is the distribution of the next state for one state-action pair. A subclass of `Belief` only describes rows, with
+the methods `learn`, `sample_rows` and `mean_rows`. Unknown costs have a separate posterior, which is the same for all
+priors (`goalward.beliefs.costs`). The action that gives up always leads to the start, so its rows are known. The
+function `with_known_rows` adds these rows, and `Belief.update` ignores steps in which the agent gave up.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ from goalward.ssp.model import SSP
 from goalward.user_code import described
 
 LARGEST_SUPPORT = 1 << 26
-"""The largest number of transitions for which `all_rows` makes every successor possible."""
+"""The limit on the number of transitions that `all_rows` creates."""
 
 FLOOR = 1e-300
-"""The smallest probability in a sampled model: without it, underflow could remove transitions from the support."""
+"""The smallest probability in a sampled model. Otherwise, underflow could remove transitions from the support."""
 
 
 Sharpness = Annotated[float, Ge(1.0), Le(1e6)]
-"""The type of `sharpness`: how many times each observation counts. The bound prevents overflow."""
+"""The type of `sharpness`, the number of times that each step counts. The upper limit prevents overflow."""
 
 
 class Rows(NamedTuple):
-    """Transitions in compressed rows: `indptr` and `successors` as in `SSP`, and one of `numbers` per transition."""
+    """Compressed rows. `indptr` and `successors` are as in `SSP`. `numbers` has one entry per transition."""
 
     indptr: Int64s
     successors: Int32s
@@ -60,8 +60,8 @@ class Rows(NamedTuple):
 class Prior(Declared, ABC):
     """A distribution over kernels before any step is seen.
 
-    The parameters of the constructor are the settings. The decorator ``@register("name")`` lets studies, the command
-    line and saved agents refer to the prior by name. If plain data cannot describe the prior, `python_only` says why.
+    The parameters of the constructor are the settings. With the decorator ``@register("name")``, studies, commands and
+    saved agents can refer to the prior by name. If plain data cannot describe the prior, `python_only` says why not.
     """
 
     kind: ClassVar[str]
@@ -69,7 +69,7 @@ class Prior(Declared, ABC):
     registry: ClassVar[Priors]
 
     def __init_subclass__(cls, **arguments: Any) -> None:
-        """Name the prior after its class, until it is registered."""
+        """Use the name of the class as `kind` until the prior is registered."""
         super().__init_subclass__(**arguments)
         cls.kind = cls.__name__
 
@@ -79,11 +79,11 @@ class Prior(Declared, ABC):
 
     @abstractmethod
     def belief(self, task: Task) -> Belief:
-        """Start a belief about the kernel of a task."""
+        """Return a belief about the kernel of `task` before any step is seen."""
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any], world: SSP | None = None) -> Prior:
-        """Build the prior from settings given as plain data; some priors also use the model of the `world`."""
+        """Build a prior from plain-data `settings`. Some priors also use the true model `world`."""
         return cls(**settings)
 
     def settings(self) -> dict[str, Any]:
@@ -94,11 +94,11 @@ class Prior(Declared, ABC):
 class Priors(Registry[type[Prior]]):
     """The registry of priors.
 
-    A setting that expects a prior accepts a `Prior`, its name, or a table with the name as ``kind`` and some settings.
+    A setting for a prior can be a `Prior`, a registered name, or a table with the name as ``kind`` and some settings.
     """
 
     def complete(self, given: object) -> dict[str, Any]:
-        """Return a prior as a table of plain data: its kind and all settings, defaults included."""
+        """Return the prior `given` as a table of plain data with `kind` and all settings, including defaults."""
         name, settings = self.split(given)
         prior = self.find(name)
         if prior.python_only:
@@ -106,26 +106,26 @@ class Priors(Registry[type[Prior]]):
         return {"kind": name} | prior.complete(settings)
 
     def build(self, given: object, world: SSP | None = None) -> Prior:
-        """Return the prior that a setting describes; priors that depend on the true world also need `world`."""
+        """Return the prior that `given` describes. Priors that depend on the true world also need `world`."""
         if isinstance(given, Prior):
             return given
         name, settings = self.split(self.complete(given))
         return self.find(name).from_settings(settings, world)
 
     def split(self, given: object) -> tuple[Any, dict[str, Any]]:
-        """Return the name and the settings in `given`; raises SettingError unless `given` is a name or a table."""
+        """Return the name and the settings in `given`. Raises SettingError unless `given` is a name or a table."""
         if isinstance(given, str):
             return given, {}
         if not isinstance(given, Mapping) or "kind" not in given:
             raise SettingError(
-                f'prior is {given!r}; it must be a prior, a name, such as "dirichlet", or a table such as'
-                ' { kind = "dirichlet", concentration = 0.1 }'
+                f'prior is {given!r}; pass a prior, a name (such as "dirichlet") or a table (such as'
+                ' { kind = "dirichlet", concentration = 0.1 })'
             )
         return given["kind"], {name: value for name, value in given.items() if name != "kind"}
 
 
 def enter(name: str, prior: type[Prior]) -> type[Prior]:
-    """Check a class that is registered as a prior, and set its `kind` to the name."""
+    """Check that `prior` is a subclass of `Prior`, and set ``prior.kind`` to `name`."""
     if not (isinstance(prior, type) and issubclass(prior, Prior)):
         raise SettingError(f"{described(name)} is not a prior; derive it from goalward.beliefs.Prior")
     prior.kind = name
@@ -137,13 +137,13 @@ register = registry.register
 
 
 class Belief(Memory, ABC):
-    """A distribution over kernels; `indptr` and `successors` hold its support, in the format of `SSP`."""
+    """A distribution over kernels. `indptr` and `successors` hold its support in the format of `SSP`."""
 
     rows_learnt: ClassVar[tuple[str, ...]] = ("counts",)
-    """The names of the attributes that hold what was learnt about rows."""
+    """The names of the attributes with learnt data about rows."""
 
     knows_support: ClassVar[bool] = True
-    """Whether all samples have the same support; if not, the belief has no `indptr` and `successors`."""
+    """Whether all samples have the same support. If not, the belief has no `indptr` and no `successors`."""
 
     task: Task
     indptr: Int64s
@@ -159,7 +159,7 @@ class Belief(Memory, ABC):
         return CostBelief(self.task)
 
     def update(self, steps: Steps) -> None:
-        """Update the posterior with steps by Bayes' rule; steps that gave up are ignored."""
+        """Update the posterior with `steps` by Bayes' rule. Steps in which the agent gave up are ignored."""
         self.costs.update(steps)
         if self.task.give_up is not None:
             unknown = steps.actions != self.task.give_up
@@ -168,11 +168,11 @@ class Belief(Memory, ABC):
 
     @abstractmethod
     def learn(self, steps: Steps) -> None:
-        """Learn from steps, none of which gave up."""
+        """Learn from `steps`. The agent gave up in none of these steps."""
 
     @abstractmethod
     def sample_rows(self, rng: np.random.Generator, sharpness: float) -> Rows:
-        """Draw transition probabilities with `rng`, as canonical rows; `sample` explains `sharpness`."""
+        """Draw transition probabilities with `rng`, as canonical rows. See `sample` for the effect of `sharpness`."""
 
     @abstractmethod
     def mean_rows(self) -> Rows:
@@ -181,30 +181,30 @@ class Belief(Memory, ABC):
     def sample(self, rng: np.random.Generator, sharpness: float = 1.0) -> SSP:
         """Draw a model from the posterior with `rng`.
 
-        With a `sharpness` above 1, every observation counts that many times in the draw of the probabilities. Such a
-        draw varies less than the posterior and is not a sample of it. Unknown costs are drawn without sharpness.
+        In the draw of probabilities, every step counts `sharpness` times. With a `sharpness` above 1, draws vary less
+        than posterior samples. `sharpness` does not affect the draw of unknown costs.
         """
         rows = self.sample_rows(rng, sharpness)
         return self.task.model(*rows, self.costs.sample(rng) if self.task.costs_unknown else None)
 
     def mean(self) -> SSP:
-        """Return the expected model; an unknown cost is the mean of the costs paid for the pair."""
+        """Return the expected model. An unknown cost is estimated by the mean of the costs paid for the pair."""
         return self.task.model(*self.mean_rows(), self.costs.mean())
 
     def seen_mean(self) -> SSP:
-        """Return the expected model on the transitions that were seen, or on all if `seen_rows` returns None."""
+        """Return the expected model, restricted to seen transitions unless `seen_rows` returns None."""
         rows = self.seen_rows()
         return self.mean() if rows is None else seen_model(self.task, rows, self.costs.mean())
 
     def seen_rows(self) -> Rows | None:
-        """Return the transitions that were seen, weighted in proportion to their expected probabilities.
+        """Return the seen transitions, with numbers proportional to the expected probabilities.
 
-        The result is None if a step of one state-action pair also tells the belief something about other pairs.
+        A belief returns None if it learns about some state-action pairs from steps of other pairs.
         """
         return None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Copy what was learnt; the copy shares the task, the support and other read-only arrays with the original."""
+        """Return a copy with its own learnt data. The task and all read-only arrays are shared."""
         twin = copy.copy(self)
         for name, value in vars(self).items():
             if isinstance(value, Memory) or (isinstance(value, np.ndarray) and value.flags.writeable):
@@ -212,7 +212,7 @@ class Belief(Memory, ABC):
         return twin
 
     def locate(self, steps: Steps) -> Int64s:
-        """Return the index of each of the `steps` in the support, up to the first step outside the support."""
+        """Return the indices of `steps` in the support. Stop before the first step outside the support."""
         entries = np.empty(len(steps.states), dtype=np.int64)
         located = locate(
             self.indptr, self.successors, self.task.actions, steps.states, steps.actions, steps.next_states, entries
@@ -221,12 +221,12 @@ class Belief(Memory, ABC):
 
 
 def all_rows(task: Task) -> Rows:
-    """Return rows in which every unknown pair of `task` leads to all states and the goal with equal probability."""
+    """Return rows in which every unknown pair of `task` leads to each state and the goal with equal probability."""
     unknown, n = unknown_pairs(task), task.states + 1
     pairs = int(np.count_nonzero(unknown))
     if pairs * n > LARGEST_SUPPORT:
         raise SettingError(
-            f"if {pairs} state-action pairs may each lead to every state, the prior needs {pairs * n} numbers; pass"
+            f"{pairs} state-action pairs that may lead to every state need {pairs * n} numbers, which is too many; pass"
             " the possible successors with Dirichlet(concentration, support=...), or use Neighbourhoods(), which needs"
             " far less memory"
         )
@@ -236,9 +236,9 @@ def all_rows(task: Task) -> Rows:
 
 
 def fit_rows(task: Task, rows: Rows, shape: tuple[int, ...], what: str) -> Rows:
-    """Return the rows of a prior and the rows of giving up; raises ShapeError if they do not fit the task.
+    """Return `rows` in which giving up leads to the start. Raises ShapeError if `rows` do not fit the `task`.
 
-    `shape` holds the numbers of states and actions, with or without giving up. `what` names the rows in messages.
+    `shape` is (states, actions), with or without the action that gives up. Error messages call the rows `what`.
     """
     S, A = task.costs.shape
     if shape != (S, A) and (task.give_up is None or shape != (S, A - 1)):
@@ -247,13 +247,13 @@ def fit_rows(task: Task, rows: Rows, shape: tuple[int, ...], what: str) -> Rows:
     wrong = (np.diff(rows.indptr) > 0).reshape(S, A) != task.available
     if wrong.any():
         state, action = np.argwhere(wrong)[0]
-        fault = f"has no successor in {what}" if task.available[state, action] else "is not available"
-        raise ShapeError(f"(state {state}, action {action}) {fault}; {what} must fit the available actions of the task")
+        fault = "needs a successor" if task.available[state, action] else "is not available and must have no successor"
+        raise ShapeError(f"(state {state}, action {action}) {fault}; change {what} to fit the task")
     return rows
 
 
 def with_known_rows(task: Task, rows: Rows) -> Rows:
-    """Return `rows` with rows for giving up, which lead to the start; existing rows for giving up are replaced."""
+    """Return `rows` in which the action that gives up leads to the start of `task`."""
     if task.give_up is None:
         return rows
     lengths = np.diff(rows.indptr).reshape(task.states, -1)
@@ -269,12 +269,12 @@ def with_known_rows(task: Task, rows: Rows) -> Rows:
 
 
 def seen_model(task: Task, rows: Rows, costs: Floats | None = None) -> SSP:
-    """Return the model of the transitions that were seen, with probabilities proportional to the numbers of the rows.
+    """Return the model of the seen transitions in `rows`, with probabilities proportional to ``rows.numbers``.
 
-    Pairs that were never played are not available, except giving up, which is known. A transition to a state in which
-    no action was ever played leads to the start instead, because an episode was truncated there. If no action was
-    played in the start of the task, the first state with a played action is the start of the model. By default, `costs`
-    are those of the task.
+    Pairs that were never played are not available, except for giving up. If no action was played in a state, an episode
+    was truncated in this state, and transitions to this state lead to the start instead. If no action was played in the
+    start of `task`, the model starts in the first state with a played action. By default, `costs` are the costs of
+    `task`.
     """
     rows = with_known_rows(task, rows)
     lengths = np.diff(rows.indptr)
@@ -289,7 +289,7 @@ def seen_model(task: Task, rows: Rows, costs: Floats | None = None) -> SSP:
 
 
 def unknown_pairs(task: Task) -> Bools:
-    """Return ``unknown[s, a]``: whether the pair is available and its row has to be learnt."""
+    """Return ``unknown[s, a]``, which is true if the pair is available and its row has to be learnt."""
     unknown: Bools = task.available.copy()
     if task.give_up is not None:
         unknown[:, task.give_up] = False
@@ -297,11 +297,11 @@ def unknown_pairs(task: Task) -> Bools:
 
 
 def check_reachable(model: SSP, what: str) -> None:
-    """Raise UnreachableGoalError if no policy reaches the goal almost surely from the start."""
+    """Raise UnreachableGoalError if no policy reaches the goal of `model` almost surely from the start."""
     if not structure(model).reaches_goal:
         raise UnreachableGoalError(
-            f"in {what}, no policy reaches the goal almost surely from the start, state {model.initial_state}; add"
-            " transitions to it"
+            f"in {what}, no policy reaches the goal almost surely from the start (state {model.initial_state}); add"
+            f" transitions to {what}"
         )
 
 
@@ -309,14 +309,14 @@ def excluded(task: Task, steps: Steps, index: int, what: str, remedy: str) -> Be
     """Return the error for an observed step to which a belief gives probability 0."""
     state, action, successor = (int(column[index]) for column in (steps.states, steps.actions, steps.next_states))
     reached = "the goal" if successor == task.goal else f"state {successor}"
-    return BeliefError(f"(state {state}, action {action}) led to {reached}, which {what} excludes; {remedy}")
+    return BeliefError(f"(state {state}, action {action}) led to {reached}, but {what} excludes this step; {remedy}")
 
 
 @kernel
 def locate(
     indptr: Int64s, successors: Int32s, A: int, states: Int64s, actions: Int64s, next_states: Int64s, entries: Int64s
 ) -> int:
-    """Write the index of each step in the rows; return the number of steps before the first one that has no index."""
+    """Write the support indices to `entries`. Stop at a step without index. Return the number of indices."""
     for i in range(len(states)):
         row = states[i] * A + actions[i]
         successor = next_states[i]

@@ -1,23 +1,23 @@
 """Unknown costs: a posterior over the mean cost of every pair.
 
 Prior
-    The cost of a state-action pair is normal with unknown mean m and unknown variance v; pairs are independent. If
-    costs lie in [l, h], then v is inverse gamma with shape 1 and scale (0.1 (h - l))², and given v, m is normal with
-    mean l and variance v. So unseen pairs look cheap and are tried, as if each had already cost l once.
+    The costs of a state-action pair are normal with unknown mean m and unknown variance v. Pairs are independent. Let
+    [l, h] be the range of costs. Then v is inverse gamma with shape 1 and scale (0.1 (h - l))². Given v, the mean m is
+    normal with mean l and variance v. So unvisited pairs look as if each had already cost l once, and are tried.
 
 Posterior
-    After n costs with mean x and sum of squared deviations q, m has Student's t distribution with 2 a degrees of
-    freedom around (l + n x) / (n + 1), with squared scale b / (a (n + 1)),
+    Let x be the mean of n observed costs, and q the sum of squared deviations from x. The posterior of m is a Student t
+    distribution with 2a degrees of freedom, centre (l + n x) / (n + 1) and squared scale b / (a (n + 1)), where
 
         a = 1 + n/2,    b = (0.1 (h - l))² + q/2 + n (x - l)² / (2 (n + 1)).
 
-    If a pair always costs the same, the error falls like 1/n, otherwise like 1/sqrt(n).
+    If the cost of a pair is constant, the error falls like 1/n. Otherwise, the error falls like 1/sqrt(n).
 
-The task may state the range [l, h]. If it does not, the range of all unknown costs seen so far is used, which is not
-Bayesian; before the first cost is seen, every cost is taken to be 1. Samples are clipped to the range. They are also
-raised to at least 0.001 h, so that every plan has positive costs and avoids loops; this adds at most 0.001 h to the
-cost of a step. No theorem covers the sampling of costs. Costs need not be normal: for any costs in a bounded range, the
-posterior concentrates around the true mean.
+The task may state the range [l, h]. Otherwise, the range of all unknown costs seen so far is used, which is not
+Bayesian. Before the first cost is seen, the range is [1, 1]. Samples are clipped to the range and raised to at least
+0.001 h. So all costs in plans are positive, and plans avoid loops. This adds at most 0.001 h to the cost of a step. No
+theorem covers sampled costs. Costs need not be normal. If costs lie in a bounded range, the posterior concentrates
+around the true mean.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ from goalward.jit import kernel
 from goalward.memory import Memory
 
 SPREAD = 0.1
-"""The prior's guess of the standard deviation of costs, as a share of the range."""
+"""The prior guess for the standard deviation of costs, as a share of the range."""
 
 LEAST = 0.001
 """The smallest cost that plans use, as a share of the largest cost."""
 
 
 class CostBelief(Memory):
-    """The posterior of the unknown costs; the arrays are empty if all costs are known.
+    """The posterior of the unknown costs. If all costs are known, the arrays are empty.
 
     Attributes
     ----------
     visits, means, squares
-        ``[S, A]``: how often each pair was paid for, the mean cost and the sum of squared deviations from it.
+        The number, the mean and the sum of squared deviations of the costs observed for each pair, ``[S, A]``.
     seen
-        Minus the smallest cost seen so far, and the largest cost seen so far.
+        Two numbers: the negative of the smallest cost seen so far, and the largest cost seen so far.
     """
 
     def __init__(self, task: Task):
@@ -60,7 +60,7 @@ class CostBelief(Memory):
         self.seen = np.array([-np.inf, -np.inf])
 
     def update(self, steps: Steps) -> None:
-        """Learn from the costs of steps."""
+        """Learn from the costs of `steps`."""
         if self.visits.size:
             add_costs(
                 steps.states, steps.actions, steps.costs, self.unknown, self.visits, self.means, self.squares, self.seen
@@ -68,7 +68,7 @@ class CostBelief(Memory):
 
     @property
     def range(self) -> tuple[float, float]:
-        """The range of costs that the task states, otherwise the range seen so far; (1, 1) before any cost is seen."""
+        """The range of costs that the task states, or else the range seen so far, which is (1, 1) at the start."""
         if self.task.cost_range is not None:
             return self.task.cost_range
         low, high = -self.seen[0].item(), self.seen[1].item()
@@ -83,13 +83,13 @@ class CostBelief(Memory):
         return self.filled((low + n * x) / (n + 1) + np.sqrt(b / (a * (n + 1))) * rng.standard_t(2.0 * a))
 
     def mean(self) -> Floats:
-        """Return all costs; an unknown cost is the mean of the costs paid, or the lowest possible if none was paid."""
+        """Return all costs. The estimate of an unknown cost is the mean paid, or the lowest cost before any payment."""
         if not self.visits.size:
             return self.task.costs
         return self.filled(np.where(self.visits == 0, self.range[0], self.means)[self.unknown])
 
     def filled(self, unknown: Floats) -> Floats:
-        """Return all costs, with `unknown` in place of the unknown ones, clipped to the range and kept positive."""
+        """Return all costs, with the estimates `unknown` of unknown costs clipped to the range and made positive."""
         low, high = self.range
         costs = self.task.costs.copy()
         costs[self.unknown] = np.maximum(np.clip(unknown, low, high), LEAST * (high or 1.0))
@@ -111,7 +111,7 @@ def add_costs(
     states: Int64s, actions: Int64s, costs: Floats, unknown: Bools,
     visits: Int64s, means: Floats, squares: Floats, seen: Floats,
 ) -> None:  # fmt: skip
-    """Add paid costs to the statistics one step at a time, so the result does not depend on how steps are grouped."""
+    """Add `costs` to the statistics one by one, so the result does not depend on how steps are grouped."""
     for i in range(len(states)):
         state, action = states[i], actions[i]
         if unknown[state, action]:

@@ -1,8 +1,8 @@
-"""Counts of how often each state-action pair was played, and to which successors it led.
+"""Counts of the visits and the transitions of each state-action pair.
 
-The row of state s and action a has the number s * A + a. It holds the successors seen so far in increasing order, so
-the goal comes last, and how often each was seen. All rows have room for `width` successors; when a row is full, `width`
-doubles. Time and memory are proportional to the transitions seen, not to the square of the number of states.
+The row of state s and action a has the index s * A + a. A row holds the successors seen so far and their counts. The
+successors are in increasing order, so the goal comes last. All rows have room for `width` successors. When a row is
+full, `width` doubles. Time and memory are proportional to the number of seen transitions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FIRST_WIDTH = 4
 
 
 class RowCounts(NamedTuple):
-    """The arrays of `Counts` for kernels; the first axis of each is the row s * A + a."""
+    """The arrays of `Counts` for kernels. The first axis of each array is the row s * A + a."""
 
     size: Int64s
     successors: Int32s
@@ -35,9 +35,9 @@ class Counts(Memory):
     Attributes
     ----------
     visits
-        ``visits[s, a]``: how often a pair was played.
+        ``visits[s, a]`` is the number of visits of a pair.
     size, successors, counts
-        The number of successors seen in each row, the successors, and how often each was seen.
+        The number of successors seen in each row, these successors, and the count of each successor.
     """
 
     learnt = ("visits", "size", "successors", "counts")
@@ -52,7 +52,7 @@ class Counts(Memory):
 
     @property
     def width(self) -> int:
-        """The number of successors that a row has room for."""
+        """The number of successors that fit into a row."""
         return int(self.counts.shape[1])
 
     @property
@@ -61,7 +61,7 @@ class Counts(Memory):
         return RowCounts(self.size, self.successors, self.counts, self.visits.reshape(-1))
 
     def add(self, steps: Steps) -> None:
-        """Add steps to the counts."""
+        """Add `steps` to the counts."""
         done, end = 0, len(steps.states)
         while done < end:
             done = tally(self.actions, steps.states, steps.actions, steps.next_states, done, *self.rows)
@@ -75,7 +75,7 @@ class Counts(Memory):
         self.counts = np.pad(self.counts, ((0, 0), (0, more)))
 
     def copy_row(self, row: int, source: Counts) -> None:
-        """Copy one row from other counts of the same task."""
+        """Copy the row `row` from `source`, another `Counts` object for the same task."""
         while self.width < source.width:
             self.widen()
         self.size[row] = source.size[row]
@@ -84,27 +84,27 @@ class Counts(Memory):
         self.visits.reshape(-1)[row] = source.visits.reshape(-1)[row]
 
     def estimates(self, more: float) -> tuple[Int64s, Int32s, Floats, Floats]:
-        """Return sizes, successors, probabilities counts / (visits + more), and the rest of each row, for the goal."""
+        """Return sizes and successors, and the arrays `mass` and `rest` that `estimate` computes from `more`."""
         mass, rest = np.empty(self.counts.shape), np.empty(len(self.size))
         estimate(more, self.size, self.counts, self.visits.reshape(-1), mass, rest)
         return self.size, self.successors, mass, rest
 
     def seen_rows(self, more: float = 0.0) -> Rows:
-        """Return the transitions that were seen, with `more` added to the count of each."""
+        """Return the seen transitions, with `more` added to every count."""
         used = np.arange(self.width) < self.size[:, np.newaxis]
         return Rows(np.append(0, np.cumsum(self.size)), self.successors[used], self.counts[used] + more)
 
     def restore(self, state: dict[str, Any]) -> None:
         width = np.shape(state["counts"])[-1]
         if width > self.goal + 1:
-            raise ValueError(f"a row has room for {width} successors; there are only {self.goal + 1}")
+            raise ValueError(f"a row has room for {width} successors, but only {self.goal + 1} exist")
         while self.width < width:
             self.widen()
         super().restore(state)
         self.check_rows()
 
     def check_rows(self) -> None:
-        """Raise ValueError if sizes, successors or counts are invalid, because kernels do not check them."""
+        """Raise ValueError if sizes, successors or counts are invalid. Kernels do not check these arrays."""
         if (self.size > self.width).any():
             raise ValueError(f"size must be at most {self.width}")
         used = np.arange(self.width) < self.size[:, None]
@@ -112,7 +112,7 @@ class Counts(Memory):
         if (self.successors[used] > self.goal).any() or not (rising | ~used[:, 1:]).all():
             raise ValueError(f"the successors of a row must increase and be at most {self.goal}")
         if (self.counts[used] < 1).any() or (np.where(used, self.counts, 0).sum(axis=1) != self.visits.ravel()).any():
-            raise ValueError("the counts of a row must be positive and sum to its visits")
+            raise ValueError("the counts of a row must be positive, and their sum must be the visits of the row")
 
 
 @kernel
@@ -120,7 +120,7 @@ def tally(
     actions: int, states: Int64s, played: Int64s, next_states: Int64s, begin: int,
     size: Int64s, successors: Int32s, counts: Int64s, visits: Int64s,
 ) -> int:  # fmt: skip
-    """Count steps from index `begin` on; return the index of the first step that does not fit, else their number."""
+    """Count steps from index `begin`. Return the index of the first step that does not fit, or the number of steps."""
     for i in range(begin, states.size):
         row = states[i] * actions + played[i]
         if not enter(row, next_states[i], size, successors, counts):
@@ -131,7 +131,7 @@ def tally(
 
 @kernel
 def enter(row: int, successor: int, size: Int64s, successors: Int32s, counts: Int64s) -> bool:
-    """Count one successor and keep its row sorted; return False if the row is full."""
+    """Count one `successor` in a sorted `row`. Return False if the row has no room for a new successor."""
     end = size[row]
     index = end
     while index > 0 and successors[row, index - 1] >= successor:
@@ -152,7 +152,7 @@ def enter(row: int, successor: int, size: Int64s, successors: Int32s, counts: In
 
 @kernel
 def estimate(more: float, size: Int64s, counts: Int64s, visits: Int64s, mass: Floats, rest: Floats) -> None:
-    """Write `mass` = counts / max(visits + more, 1), and `rest`, the missing mass of each row, for the goal."""
+    """Write `mass` = counts / max(visits + more, 1), and `rest`, the remaining probability of each row."""
     for row in range(size.size):
         total = max(visits[row] + more, 1.0)
         rest[row] = (total - visits[row]) / total

@@ -2,17 +2,17 @@
 
 Prior
     For every available pair (s, a) the row theta(. | s, a) is Dirichlet with the same concentration for each possible
-    successor. Possible are all states and the goal, or the successors in a known support. Rows are independent.
+    successor. By default, all states and the goal are possible. A known support restricts them. Rows are independent.
 
 Posterior
-    Dirichlet with parameters alpha(s, a, s') = concentration + n(s, a, s').
+    The rows are Dirichlet with the parameters alpha(s, a, s') = concentration + n(s, a, s').
 
 Drawing
-    A Dirichlet vector is a vector of independent gamma variates divided by its sum. A gamma variate of shape a is
-    G U^(1/a) in law, with G of shape a + 1 and U uniform, so its logarithm is log G - X/a with X exponential. The code
-    works with logarithms and shifts the largest one of each row to 0 before taking exponentials. This avoids underflow
-    at any concentration; plain gamma variates of shape 0.0001 would all be zero in most rows. Probabilities below
-    1e-300 are set to 1e-300, which keeps the support of the prior and does not change the sum of a row.
+    A Dirichlet vector is a vector of independent gamma variates divided by its sum. The logarithm of a gamma variate of
+    shape a has the distribution of log G - X/a, where G is gamma with shape a + 1 and X is exponential. The code works
+    with logarithms, and shifts the largest logarithm of each row to 0 before it takes exponentials. This avoids
+    underflow: plain gamma variates of shape 0.0001 would all be zero in most rows. Probabilities below 1e-300 are set
+    to 1e-300. This keeps the support of the prior and does not change the sum of a row.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ class Dirichlet(Prior):
     Parameters
     ----------
     concentration
-        The Dirichlet parameter of each possible successor; the experiments of the PSRL-SSP paper use 0.1.
+        The Dirichlet parameter of each possible successor. The experiments in the PSRL-SSP paper use 0.1.
     support
-        A model whose transitions are the possible ones; its probabilities are ignored. By default, every pair may lead
-        to every state. Memory and time are proportional to the number of possible transitions.
+        A model with all possible transitions. The probabilities are ignored. By default, every pair may lead to every
+        state. Memory and time are proportional to the number of possible transitions.
 
     Examples
     --------
@@ -77,10 +77,10 @@ class Dirichlet(Prior):
 
     @classmethod
     def complete(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return all settings as plain data; ``support="world"`` takes the successors of the true world."""
+        """Return all settings as plain data. The setting `support` is either left out or "world"."""
         support = settings.get("support")
         if support not in (None, "world"):
-            raise SettingError(f'support is {support!r}; it must be "world", for the successors in the true world')
+            raise SettingError(f'support is {support!r}; leave it out, or set it to "world" for the true successors')
         rest = {name: value for name, value in settings.items() if name != "support"}
         return super().complete(rest) | ({} if support is None else {"support": support})
 
@@ -89,7 +89,7 @@ class Dirichlet(Prior):
         if settings.get("support") != "world":
             return cls(**settings)
         if world is None:
-            raise SettingError('support is "world", and no world is known here; pass a model: Dirichlet(support=world)')
+            raise SettingError('support is "world", but no world is known here; pass a model: Dirichlet(support=model)')
         return cls(**{**settings, "support": world})
 
     def __repr__(self) -> str:
@@ -141,7 +141,7 @@ class DirichletBelief(Belief):
 
 
 def dirichlet_rows(rng: np.random.Generator, indptr: Int64s, alpha: Floats) -> Floats:
-    """Draw one Dirichlet vector for each row; `alpha` holds the parameter of each entry."""
+    """Draw one Dirichlet vector for each row. `alpha` holds the parameter of each entry."""
     variates = rng.standard_gamma(alpha + 1.0)
     normalise_rows(indptr, alpha, rng.standard_exponential(len(alpha)), variates)
     return variates
@@ -149,7 +149,7 @@ def dirichlet_rows(rng: np.random.Generator, indptr: Int64s, alpha: Floats) -> F
 
 @kernel
 def normalise_rows(indptr: Int64s, alpha: Floats, exponentials: Floats, variates: Floats) -> None:
-    """Turn gamma variates of shape alpha + 1 into Dirichlet probabilities, row by row and in place."""
+    """Turn `variates`, which are gamma with shapes `alpha` + 1, into Dirichlet probabilities in place."""
     for row in range(len(indptr) - 1):
         largest = -np.inf
         for entry in range(indptr[row], indptr[row + 1]):

@@ -1,12 +1,12 @@
-"""A finite set of candidate models.
+"""A prior over a finite set of candidate models.
 
 Prior
     Model i is the true one with probability w_i.
 
 Posterior
     The weight of model i is proportional to w_i times the product of theta_i(s' | s, a) over the observed steps.
-    Weights are stored as logarithms, shifted so that the largest is 0. A model that gives an observed step probability
-    0 is excluded for good.
+    Weights are stored as logarithms, shifted so that the largest is 0. If a model gives probability 0
+    to an observed step, the model is excluded for good.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from goalward.ssp.model import SSP
 
 @register("finite")
 class FinitePrior(Prior):
-    """A finite set of candidate models, with their weights.
+    """A prior over a finite set of candidate models.
 
     Parameters
     ----------
     models
-        The candidates. All must have the start and the known costs of the task; only their kernels may differ.
+        The candidate models. All models must have the start and the known costs of the task.
     weights
-        The probability of each model, up to a common factor; equal by default.
+        The probability of each model, up to a common factor. By default, all weights are equal.
 
     Examples
     --------
@@ -69,8 +69,8 @@ class FinitePrior(Prior):
             stated, costs = task.costs[:, learnt], model.costs[:, learnt]
             if not ((costs == stated) | np.isnan(stated)).all() or model.initial_state != task.initial_state:
                 raise SettingError(
-                    f"model {i} differs from the task in its costs or its start; all candidates need the costs and the"
-                    " start of the task: set them with SSP.with_costs and SSP.with_initial_state"
+                    f"the costs or the start of model {i} differ from the task; change the model with"
+                    " SSP.with_costs and SSP.with_initial_state"
                 )
             check_reachable(candidate, f"model {i}")
             candidates.append(candidate)
@@ -81,7 +81,7 @@ class FinitePrior(Prior):
 
 
 class FiniteBelief(Belief):
-    """Candidate models and their posterior weights."""
+    """The posterior weights of the candidate models."""
 
     rows_learnt = ("log_weights",)
 
@@ -120,13 +120,13 @@ class FiniteBelief(Belief):
         self.log_weights = log_weights - log_weights.max()
 
     def sample_rows(self, rng: np.random.Generator, sharpness: float) -> Rows:
-        """Return the rows of a randomly drawn model; `sharpness` is an exponent of the models' likelihoods."""
+        """Return the rows of a randomly drawn model. `sharpness` is the exponent of the likelihoods."""
         sums = np.cumsum(self.weights if sharpness == 1.0 else self.sharpened(sharpness))
         model = self.models[int(np.searchsorted(sums, rng.random() * sums[-1], side="right"))]
         return Rows(model.indptr, model.successors, model.probabilities)
 
     def sharpened(self, sharpness: float) -> Floats:
-        """Return the weights of the models, up to a factor, as if every step had been observed `sharpness` times."""
+        """Return unnormalised weights of the models, as if every step had been observed `sharpness` times."""
         possible = np.isfinite(self.log_weights)
         logarithms = np.full(len(self.models), -np.inf)
         likelihoods = self.log_weights[possible] - self.log_prior[possible]
@@ -143,9 +143,9 @@ class FiniteBelief(Belief):
     def restore(self, state: dict[str, Any]) -> None:
         log_weights = np.array(state["log_weights"], dtype=np.float64)
         if log_weights.shape != self.log_weights.shape or np.isnan(log_weights).any():
-            raise ValueError(f"log_weights must be {len(self.models)} numbers")
+            raise ValueError(f"log_weights must hold {len(self.models)} numbers")
         if not self.log_prior.max() <= log_weights.max() <= 0.0:
-            raise ValueError("log_weights must be at most 0, and their maximum 0 or that of the prior")
+            raise ValueError("log_weights must be at most 0, and their maximum must be at least that of the prior")
         if (log_weights[np.isneginf(self.log_prior)] > -np.inf).any():
             raise ValueError("log_weights must be -inf for models of weight 0")
         super().restore(state | {"log_weights": self.log_weights})
@@ -153,14 +153,14 @@ class FiniteBelief(Belief):
 
 
 def checked_weights(weights: ArrayLike | None, count: int) -> Floats:
-    """Return the weights of models, divided by their sum."""
+    """Return `weights` divided by their sum. If `weights` is None, all `count` weights are equal."""
     numbers = np.ones(count) if weights is None else number_array("weights", weights)
     if numbers.shape != (count,) or not (numbers >= 0.0).all() or not 0.0 < numbers.sum() < np.inf:
-        raise SettingError(f"weights is {weights!r}; it must be {count} numbers that are not negative and not all zero")
+        raise SettingError(f"weights is {weights!r}; pass {count} numbers that are not negative and not all zero")
     return np.asarray(numbers / numbers.sum())
 
 
 def matrix(model: SSP, entries: Floats) -> Any:
-    """Return `entries`, one for each transition of a model, as a sparse matrix of pairs by successors."""
+    """Return a sparse matrix of pairs by successors. `entries` has one value for each transition of `model`."""
     shape = (model.states * model.actions, model.states + 1)
     return sparse.csr_array((entries, model.successors, model.indptr), shape=shape)

@@ -1,7 +1,7 @@
-"""Kernels of the prior `Neighbourhoods`: the evidence of counts about sizes, and draws of sizes and successors.
+"""Kernels of the prior `Neighbourhoods`. They compute the evidence about sizes, and draw sizes and successors.
 
 Evidence
-    There are n possible successors, K0 of them seen from the state. A row has N visits and k0 seen successors. Then
+    Of n possible successors, K0 were seen from the state. A row has N visits and k0 seen successors. Then
 
         L(l) = r^(l-1) l!/(l-k0)! (l-1)!/(l+N-1)!                   a row of l successors
         R(k) = (k-k0)!/k! (sum of L(l) over l = k0..k) / Z_r(k)     a row in a neighbourhood of k; Z_r(k) = sum r^(l-1)
@@ -9,22 +9,22 @@ Evidence
         X(k) = k!/(k-K0)! times the product of R(k) over the tried actions of the state
         w(k) = h(k) X(k)                                            h is the law of the neighbourhood's size
 
-    The probability of the observed steps from the state is c times the sum of w(k) over k = K0..n, where
-    c = (n-K0)!/n! times the product of n(s, a, s')! does not depend on the laws. The evidence leaves out c, and also
-    the factor (k0-1)!/(k0+N-1)! of each row, so that its logarithm stays small after many steps. All terms are computed
-    from k = K0 upwards by ratios of neighbouring terms. A sum ends when the remaining terms are below double precision.
-    Where counts have changed, the evidence is recomputed for all pairs of laws; an attempt to skip pairs of negligible
-    weight took twice as long.
+    The probability of the observed steps from the state is c times the sum of w(k) over k = K0..n. The factor c, which
+    is (n-K0)!/n! times the product of n(s, a, s')!, does not depend on the laws. The evidence leaves out c. It also
+    leaves out the factor (k0-1)!/(k0+N-1)! of each row, so that the log evidence stays small after many steps. Terms
+    are computed from k = K0 upwards by ratios of neighbouring terms. A sum ends when the remaining terms are below
+    double precision. If the counts of a state have changed, the evidence of this state is recomputed for all pairs of
+    laws. Skipping pairs of negligible weight would take twice as long.
 
 Sizes
-    A pair of laws is drawn first. Then the numbers of successors of each state and row are drawn by inversion with the
-    weights w(k) and L(l), starting at the number of seen successors.
+    A pair of laws is drawn first. Then the size of each neighbourhood is drawn with the weights w(k), and the size of
+    each row is drawn with the weights L(l). Both draws use inversion and start at the number of seen successors.
 
 Successors
-    All states use the same permutation of the successors. Its first k positions are the neighbourhood: the successors
-    seen from the state, then others drawn one by one from the rest. Rows are drawn in the same way inside the
-    neighbourhood. This gives uniform subsets for any initial order. A member of a neighbourhood is drawn only when a
-    row needs it, so the time of a draw depends on the sizes of the rows and not on those of the neighbourhoods.
+    All states share one permutation of the successors. Its first k positions are the neighbourhood of the state. These
+    positions hold the successors seen from the state, followed by members drawn one by one from the rest. Rows are
+    drawn in the same way inside the neighbourhood. The subsets are uniform for any initial order. Members are drawn
+    only when rows need them, so the time of a draw does not depend on the sizes of the neighbourhoods.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ LOG_BIG = math.log(BIG)
 
 
 class Laws(NamedTuple):
-    """Pairs of laws: `ratio` is for neighbourhoods, `row_ratio` for rows; `row_ratios` lists its distinct values."""
+    """Pairs of laws, with `ratio` for neighbourhoods and `row_ratio` for rows. `row_ratios` has no duplicates."""
 
     ratio: Floats
     row_ratio: Floats
@@ -54,8 +54,8 @@ class Laws(NamedTuple):
 class Walk(NamedTuple):
     """The terms of one state at the current k.
 
-    For each action, `last` holds L(k) and `total` the sum of L up to k, both up to the same factor. The last entry of
-    `last` holds r^k.
+    For each action, `last` holds L(k), and `total` holds the sum of L up to k. Both are scaled by the same factor. The
+    last entry of `last` holds r^k.
     """
 
     last: Floats
@@ -63,7 +63,7 @@ class Walk(NamedTuple):
 
 
 class Evidence(NamedTuple):
-    """The evidence of the counts about sizes; rows of the arrays are states, columns are pairs of laws.
+    """The evidence about sizes. Array rows are states, and array columns are pairs of laws.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Evidence(NamedTuple):
 
 @kernel
 def log_sum(ratio: float, m: int) -> float:
-    """Return log Z_r(m), the logarithm of the sum of the weights of the law on 1..m."""
+    """Return log Z_r(m), where Z_r(m) is the sum of the weights of the law on 1..m."""
     if ratio == np.inf:
         return 0.0
     if ratio == 1.0:
@@ -95,7 +95,7 @@ def log_sum(ratio: float, m: int) -> float:
 
 @kernel
 def draw_from_law(chance: float, ratio: float, m: int) -> int:
-    """Draw a size from the law on 1..m by inversion; `chance` is uniform on [0, 1)."""
+    """Draw a size from the law on 1..m by inversion. `chance` is uniform on [0, 1)."""
     if ratio == np.inf:
         return m
     if ratio == 1.0:
@@ -105,7 +105,7 @@ def draw_from_law(chance: float, ratio: float, m: int) -> int:
 
 @kernel
 def start_row(k: int, N: int, k0: int, ratio: float) -> tuple[float, float, float]:
-    """Return L(k), the sum of L over k0..k, and x; the first two are divided by L(k0) e^x."""
+    """Return L(k), the sum of L over k0..k, and x. The first two results are divided by L(k0) e^x."""
     last = 1.0
     total = 1.0
     scale = 0.0
@@ -121,7 +121,7 @@ def start_row(k: int, N: int, k0: int, ratio: float) -> tuple[float, float, floa
 
 @kernel
 def start_state(state: int, actions: int, K0: int, ratio: float, rows: RowCounts, walk: Walk) -> float:
-    """Set `walk` to the terms at k = K0; return log X(K0), up to terms that do not depend on the laws."""
+    """Set `walk` to the terms at k = K0. Return log X(K0), up to terms that do not depend on the laws."""
     logarithm = math.lgamma(K0 + 1.0)
     walk.last[actions] = ratio**K0
     for action in range(actions):
@@ -139,7 +139,7 @@ def start_state(state: int, actions: int, K0: int, ratio: float, rows: RowCounts
 
 @kernel
 def grow(state: int, actions: int, k: int, K0: int, ratio: float, rows: RowCounts, walk: Walk) -> float:
-    """Advance `walk` from k to k + 1; return X(k + 1) / X(k)."""
+    """Advance `walk` from k to k + 1. Return X(k + 1) / X(k)."""
     last, total = walk
     factor = (k + 1) / (k + 1 - K0)
     if ratio == np.inf:
@@ -175,7 +175,7 @@ def weigh(
     state: int, actions: int, n: int, row_ratio: float, laws: Laws, rows: RowCounts, known: Evidence, walk: Walk,
     sums: Floats, decay: Floats, summing: Bools,
 ) -> None:  # fmt: skip
-    """Compute the evidence of one state for all pairs with `row_ratio`; the last four arguments are workspace."""
+    """Compute the evidence of one `state` for all laws with `row_ratio`. The last four arguments are workspace."""
     K0 = known.seen[state]
     start = start_state(state, actions, K0, row_ratio, rows, walk)
     left = 0
@@ -232,7 +232,7 @@ def weigh(
 
 @kernel
 def count_seen(state: int, actions: int, rows: RowCounts, mark: Int64s) -> int:
-    """Return the number of distinct successors seen from a state; `mark` is workspace."""
+    """Return the number of distinct successors seen from a state. `mark` is workspace."""
     seen = 0
     for row in range(state * actions, (state + 1) * actions):
         for entry in range(rows.size[row]):
@@ -244,7 +244,7 @@ def count_seen(state: int, actions: int, rows: RowCounts, mark: Int64s) -> int:
 
 @kernel
 def refresh(actions: int, n: int, laws: Laws, rows: RowCounts, known: Evidence, posterior: Floats) -> None:
-    """Update the evidence, and write the posterior probabilities of the pairs of laws."""
+    """Update the evidence `known`, and write the probabilities of the pairs of laws to `posterior`."""
     mark = np.empty(n, dtype=np.int64)
     for successor in range(n):
         mark[successor] = -1
@@ -278,7 +278,7 @@ def draw_neighbourhood(
     chance: float, state: int, actions: int, n: int, K0: int, ratio: float, row_ratio: float, spread: float,
     rows: RowCounts, walk: Walk,
 ) -> int:  # fmt: skip
-    """Draw k with weights w(k), by inversion from k = K0 on; `chance` is uniform on [0, 1)."""
+    """Draw the size k of a neighbourhood with weights w(k), by inversion. `chance` is uniform on [0, 1)."""
     start_state(state, actions, K0, row_ratio, rows, walk)
     scale = -spread
     share = math.exp(scale)
@@ -300,7 +300,7 @@ def draw_neighbourhood(
 
 @kernel
 def draw_length(chance: float, k: int, N: int, k0: int, ratio: float) -> int:
-    """Draw l with weights L(l) on k0..k, by inversion; `chance` is uniform on [0, 1)."""
+    """Draw the size l of a row with weights L(l) on k0..k, by inversion. `chance` is uniform on [0, 1)."""
     _, whole, scale = start_row(k, N, k0, ratio)
     last = 1.0
     total = 1.0
@@ -321,7 +321,7 @@ def draw_sizes(
     rng: np.random.Generator, posterior: Floats, actions: int, n: int, unknown: Bools, laws: Laws, rows: RowCounts,
     known: Evidence, neighbourhood: Int64s, lengths: Int64s,
 ) -> int:  # fmt: skip
-    """Draw a pair of laws, sizes of neighbourhoods and lengths of unknown rows; return the sum of the lengths."""
+    """Draw a pair of laws, the `neighbourhood` sizes and the `lengths` of rows. Return the sum of `lengths`."""
     walk = Walk(np.empty(actions + 1), np.empty(actions))
     chance = rng.random()
     law = 0
@@ -365,7 +365,7 @@ def exchange(order: Int64s, position: Int64s, one: int, other: int) -> None:
 
 @kernel
 def reveal(rng: np.random.Generator, order: Int64s, position: Int64s, front: int) -> int:
-    """Draw the next member of a neighbourhood and put it at position `front`; return `front` + 1."""
+    """Draw the next member of a neighbourhood into position `front`. Return `front` + 1."""
     exchange(order, position, front, front + int(rng.random() * (order.size - front)))
     return front + 1
 
@@ -375,7 +375,7 @@ def draw_sets(
     rng: np.random.Generator, actions: int, n: int, neighbourhood: Int64s, lengths: Int64s, rows: RowCounts,
     indptr: Int64s, successors: Int32s,
 ) -> None:  # fmt: skip
-    """Draw the successors of every row; the successors of a row are not sorted."""
+    """Draw the `successors` of every row, in no particular order."""
     size = rows.size
     seen = rows.successors
     order = np.empty(n, dtype=np.int64)
@@ -418,7 +418,7 @@ def draw_sets(
 def unreached(actions: int, indptr: Int64s, successors: Int32s, start: Int64s, leading: Int32s) -> int:
     """Return a state from which the goal cannot be reached, or -1 if the goal can be reached from all states.
 
-    It also lists the rows that may lead to each successor y as ``leading[start[y] : start[y + 1]]``.
+    The rows that may lead to successor y are written to ``leading[start[y] : start[y + 1]]``.
     """
     S = (indptr.size - 1) // actions
     for successor in range(S + 3):
@@ -456,7 +456,7 @@ def unreached(actions: int, indptr: Int64s, successors: Int32s, start: Int64s, l
 def sort_rows(
     start: Int64s, leading: Int32s, indptr: Int64s, rows: RowCounts, successors: Int32s, counts: Int64s
 ) -> None:
-    """Write the successors of each row in increasing order, from the lists of `unreached`, and their counts."""
+    """Write the `successors` and `counts` of each row in increasing order. `unreached` has filled `leading`."""
     filled = np.empty(indptr.size - 1, dtype=np.int64)
     matched = np.zeros(indptr.size - 1, dtype=np.int64)
     for row in range(filled.size):

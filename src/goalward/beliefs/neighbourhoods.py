@@ -1,29 +1,29 @@
-"""Nested neighbourhoods: a prior for worlds in which few successors are possible, but it is unknown which.
+"""Nested neighbourhoods: a prior for worlds in which each state has few, but unknown, successors.
 
 Prior
-    There are n = S + 1 successors, the goal included. The whole world shares two unknown distributions of sizes, called
-    laws: h1 of the sizes of neighbourhoods, and h2 of the sizes of rows. All pairs of laws have the same prior weight.
-    A law on 1..m is geometric: size j has weight r^(j-1), and Z_r(m) is the sum of the weights. It is uniform for ratio
-    r = 1, and for r = infinity the size is always m.
+    There are n = S + 1 successors, including the goal. The whole world shares two unknown distributions of sizes, which
+    are called laws. The sizes of neighbourhoods have the law h1, and the sizes of rows have the law h2. All pairs of
+    laws have the same prior weight. A law on 1..m gives the weight r^(j-1) to size j, and Z_r(m) is the sum of the
+    weights. With r = 1 the law is uniform, and with r = infinity the size is always m.
 
         each state:    k_s from h1 on 1..n;  B_s a uniform subset of size k_s of the successors
         each action:   l from h2 on 1..k_s;  R_sa a uniform subset of size l of B_s
                        theta(. | s, a) is Dirichlet(1, ..., 1) on R_sa
 
-    All of this is conditioned on the event that the goal can be reached from every state, by giving up if necessary.
-    The successor of giving up is known, so it is not part of a neighbourhood.
+    The prior is conditioned on the event that the goal can be reached from every state, by giving up if necessary. The
+    rows of giving up are known, so they use no neighbourhood.
 
 Posterior
-    The probability of the observed steps of a row depends on R_sa only through its size l, so sums over subsets are
-    ratios of binomial coefficients; `neighbourhood_kernels` has the formulas. A draw from the posterior is exact: draw
-    the pair of laws, the sizes, and subsets that contain all seen successors. Repeat this until the goal can be reached
-    from every state. Then draw the rows from Dirichlet(1 + counts).
+    The probability of the observed steps of a row depends on R_sa only through its size l. So sums over subsets are
+    ratios of binomial coefficients, and `neighbourhood_kernels` has the formulas. Draws from the posterior are exact.
+    First draw a pair of laws, all sizes, and subsets that contain all seen successors. Repeat this until the goal can
+    be reached from every state. Then draw the rows from Dirichlet(1 + counts).
 
-Cost
-    Samples are sparse. The time and memory of a draw are proportional to the seen and the sampled transitions, not to
-    S² A. The evidence about sizes is stored for each state and is recomputed only where counts have changed. The prior
-    leaves out pairs of laws whose samples would have more than a million transitions on average. With 4 actions and at
-    most 500 states it leaves out none. The other laws still give every subset a positive probability.
+Complexity
+    Samples are sparse. The time and memory of a draw are proportional to the number of seen and sampled transitions,
+    not to S² A. The evidence about sizes is stored for each state, and is recomputed only for states with new counts. A
+    pair of laws is left out if its samples would have more than a million transitions on average. With 4 actions and at
+    most 500 states, no pair is left out. The remaining laws always give every subset a positive probability.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ GEOMETRIC_LAWS = 5
 
 @register("neighbourhoods")
 class Neighbourhoods(Prior):
-    """A prior for few possible successors: each row uses a subset of an unknown neighbourhood.
+    """A prior for few possible successors: each row is a subset of an unknown neighbourhood.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class Neighbourhoods(Prior):
         if idle.any():
             raise UnreachableGoalError(
                 f"no action is available in state {int(np.argmax(idle))}, but the prior Neighbourhoods() assumes that"
-                " the goal can be reached from every state; set give_up_cost=20, or --give-up-cost 20"
+                " the goal can be reached from every state; set give_up_cost=20 (--give-up-cost 20)"
             )
         return NeighbourhoodsBelief(task)
 
@@ -96,7 +96,7 @@ class Neighbourhoods(Prior):
 
 
 class NeighbourhoodsBelief(Belief):
-    """The posterior of `Neighbourhoods`: the counts of transitions, and their evidence about sizes."""
+    """The posterior of `Neighbourhoods`, which stores transition counts and their evidence about sizes."""
 
     knows_support = False
 
@@ -128,15 +128,15 @@ class NeighbourhoodsBelief(Belief):
         return probabilities
 
     def sample_rows(self, rng: np.random.Generator, sharpness: float) -> Rows:
-        """Draw rows; `sharpness` multiplies the counts in the rows, but does not affect sizes and subsets."""
+        """Draw rows. `sharpness` multiplies the counts of the rows, but does not affect sizes and subsets."""
         indptr, successors, counts = self.draw_support(rng)
         indptr.flags.writeable = False  # as in other beliefs, so that kernels are compiled once
         return Rows(indptr, successors, dirichlet_rows(rng, indptr, sharpness * counts + 1.0))
 
     def mean_rows(self) -> Rows:
-        """Return the mean of `MEAN_DRAWS` draws of the successors; a drawn row has the mean (1 + counts)/(l + visits).
+        """Return the expected rows, estimated from `MEAN_DRAWS` draws of the successors.
 
-        The draws use a separate generator with a fixed seed, so the result depends only on the counts.
+        Given l successors, a row has the mean (1 + counts)/(l + visits). The draws use a generator with a fixed seed.
         """
         rng, shape = generator(0), (self.unknown.size, self.n)
         total = sparse.csr_array(shape)
@@ -152,7 +152,7 @@ class NeighbourhoodsBelief(Belief):
         return self.counts.seen_rows(1.0)
 
     def draw_support(self, rng: np.random.Generator) -> Rows:
-        """Draw the possible successors of all rows; the numbers of the result are the counts of each transition."""
+        """Draw the possible successors of all rows. The `numbers` of the result are the counts of the transitions."""
         A, n, seen, posterior = self.task.actions, self.n, self.counts.rows, self.posterior()
         neighbourhood, start = np.empty(n - 1, dtype=np.int64), np.empty(n + 2, dtype=np.int64)
         lengths = np.empty(self.unknown.size, dtype=np.int64)
@@ -181,7 +181,7 @@ class NeighbourhoodsBelief(Belief):
         wrong = (self.counts.visits > 0) & ~self.unknown
         if wrong.any():
             row = np.argwhere(wrong)[0]
-            raise ValueError(f"(state {row[0]}, action {row[1]}) has visits, but it is unavailable or gives up")
+            raise ValueError(f"(state {row[0]}, action {row[1]}) has visits, but the action is unavailable or gives up")
         self.forget()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -191,9 +191,9 @@ class NeighbourhoodsBelief(Belief):
 
 
 def laws(n: int, pairs: int) -> Laws:
-    """Return the pairs of laws for n successors, without those whose samples are too large (`LARGEST`).
+    """Return the pairs of laws for `n` successors, except for pairs whose samples would exceed `LARGEST`.
 
-    A law of neighbourhoods is geometric with a mean between 2 and n before truncation, or uniform, or always n.
+    The law of neighbourhoods is geometric (with a mean between 2 and n before truncation), uniform, or fixed at n.
     `pairs` is the number of state-action pairs with unknown rows.
     """
     means = 2.0 * max(n / 2.0, 1.0) ** (np.arange(GEOMETRIC_LAWS) / GEOMETRIC_LAWS)
@@ -211,7 +211,7 @@ def laws(n: int, pairs: int) -> Laws:
 
 
 def law_weights(ratio: float, m: int) -> Floats:
-    """Return the probabilities of the sizes 1..m under the law with this ratio."""
+    """Return the probabilities of the sizes 1..m under the law with this `ratio`."""
     if ratio == math.inf:
         return np.asarray(np.arange(1, m + 1) == m, dtype=np.float64)
     weights = ratio ** np.arange(m, dtype=np.float64)
@@ -219,7 +219,7 @@ def law_weights(ratio: float, m: int) -> Floats:
 
 
 def mean_size(ratio: float, sizes: Int64s) -> Floats:
-    """Return, for each m in `sizes`, the mean of the law on 1..m with this ratio."""
+    """Return, for each m in `sizes`, the mean of the law on 1..m with this `ratio`."""
     if ratio == math.inf:
         return np.asarray(sizes, dtype=np.float64)
     if ratio == 1.0:
