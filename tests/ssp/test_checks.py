@@ -166,7 +166,7 @@ def test_kernels_of_the_wrong_shape(kernel: Any, shape: str) -> None:
 @pytest.mark.parametrize("costs", [[], np.ones(2), np.ones((2, 2, 1)), np.ones((0, 2)), np.ones((2, 0)), 1.0])
 def test_costs_of_the_wrong_shape(costs: Any) -> None:
     with pytest.raises(
-        ShapeError, match=r"costs has shape .*; it must be \(S, A\) with at least one state and one act"
+        ShapeError, match=r"costs has shape .*; pass shape \(S, A\) with at least one state and one act"
     ):
         SSP.from_dense(GOOD, costs)
 
@@ -177,7 +177,7 @@ def test_costs_that_do_not_fit_the_kernel() -> None:
 
 
 def test_a_model_without_actions() -> None:
-    with pytest.raises(ModelError, match="no action is available in any state; give at least one row"):
+    with pytest.raises(ModelError, match="no action is available in any state; add successors to at least"):
         SSP.from_dense(np.zeros((2, 2, 3)), COSTS)
 
 
@@ -239,7 +239,7 @@ def test_costs_that_are_no_numbers(bad: Any) -> None:
             [1, 2],
             [1.0, 1.0],
             StateError,
-            r"\(state 0, action 1\) leads to state 2; states are 0\.\.0, the g",
+            r"\(state 0, action 1\) leads to state 2; use 0\.\.0, or 1 for the goal",
         ),
         ([0, 0, 1], [-1], [1.0], StateError, r"\(state 0, action 1\) leads to state -1"),
         ([0, 0, 0], [], [], ModelError, "no action is available"),

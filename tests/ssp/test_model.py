@@ -105,7 +105,7 @@ def test_the_arrays_are_read_only(ssp: SSP, name: str) -> None:
 
 
 def test_attributes_are_fixed(ssp: SSP) -> None:
-    with pytest.raises(AttributeError, match="'costs' cannot be set; see with_costs"):
+    with pytest.raises(AttributeError, match="'costs' cannot be set; call with_costs"):
         ssp.costs = COSTS
     with pytest.raises(AttributeError, match="'color' cannot be set"):
         ssp.color = "red"
@@ -197,7 +197,7 @@ def test_other_costs(ssp: SSP) -> None:
     assert dearer.digest != ssp.digest
     with pytest.raises(CostError, match=r"\(state 0, action 1\) has cost -4"):
         ssp.with_costs([[3.0, -4.0], [5.0, 0.0]])
-    with pytest.raises(ShapeError, match=r"costs has shape \(2,\); it must be \(2, 2\)"):
+    with pytest.raises(ShapeError, match=r"costs has shape \(2,\); pass shape \(2, 2\)"):
         ssp.with_costs([3.0, 4.0])
 
 

@@ -118,7 +118,7 @@ def one(x: Any, action: Any) -> list[Any]:
         ([0], ["a"], one, 1, TypeError, "unhashable"),
         (0, ["a"], one, [[1]], TypeError, "unhashable"),
         (0, ["a"], one, 2, StateError, r"state 1, reached from 0|no goal is among"),
-        (0, ["a"], lambda x, a: [(1, 1.0)], 1, ShapeError, r"returned \(1, 1.0\), not \(next state, probability,"),
+        (0, ["a"], lambda x, a: [(1, 1.0)], 1, ShapeError, r"returned \(1, 1.0\); return \(next state, probability,"),
         (0, ["a"], lambda x, a: [([1], 1.0, 1.0)], 1, TypeError, "unhashable"),
         (
             0,

@@ -170,7 +170,7 @@ def test_too_many_pairs_are_refused_before_they_take_memory() -> None:
     ("table", "goals", "error", "message"),
     [
         ([], ["g"], ShapeError, r"no transitions; pass tuples \(state, action, next state, probability, cost\)"),
-        ([("a", "x", "g", 1.0)], ["g"], ShapeError, r"transition 0 is \('a', 'x', 'g', 1\.0\); it must be \(state,"),
+        ([("a", "x", "g", 1.0)], ["g"], ShapeError, r"transition 0 is \('a', 'x', 'g', 1\.0\); pass \(state,"),
         ([("a", "x", "g", 1.0, 1.0), 7], ["g"], ShapeError, "transition 1 is 7"),
         (["abcde"], ["c"], ShapeError, "transition 0 is 'abcde'"),
         ([([0, 1], "x", "g", 1.0, 1.0)], ["g"], TypeError, "unhashable"),

@@ -75,7 +75,7 @@ class Task(StatesAndActions):
 
     @cached_property
     def available(self) -> Bools:
-        """``available[s, a]`` is True if action a can be played in state s."""
+        """``available[s, a]`` is True if the action can be played in the state."""
         mask = np.asarray(self.costs != np.inf)
         mask.flags.writeable = False
         return mask
@@ -142,7 +142,7 @@ class Steps(NamedTuple):
     """Consecutive steps as columns; a step that `reached` the goal ends its episode.
 
     In a table, `states` and `next_states` are integers ``[n]``, and the goal is state S. In continuous tasks, they are
-    points ``[n, m]``. `actions` and `costs` have shape ``[n]``. Later steps overwrite the arrays, so copy them.
+    points ``[n, m]``. `actions` and `costs` have shape ``[n]``. Later steps overwrite the arrays, so copy the arrays.
     """
 
     states: NDArray[Any]

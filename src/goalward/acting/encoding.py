@@ -127,7 +127,7 @@ class Encoding:
         return text_of(self.action(number)) if self.action_names is None else self.action_names[number]
 
     def find(self, observation: Any) -> int | None:
-        """Return the number of an `observation`, or None if an open-ended numbering has not seen it."""
+        """Return the number of an `observation`, or None if an open-ended numbering does not have it."""
         if self.observations is not None:
             return self.state(observation)
         return self.numbers.get(self.key_of(observation))

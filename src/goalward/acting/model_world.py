@@ -120,7 +120,7 @@ class Uniforms:
         return BLOCK * (self.blocks - 1) + self.used
 
     def skip(self, numbers: int) -> None:
-        """Skip the first `numbers` numbers of the stream."""
+        """Skip `numbers` numbers at the start of the stream."""
         self.blocks, used = divmod(numbers, BLOCK)
         self.rng.bit_generator.advance(BLOCK * self.blocks)  # type: ignore[attr-defined]
         if used:

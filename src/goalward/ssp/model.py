@@ -269,7 +269,7 @@ class SSP(StatesAndActions, ShownAsFacts):
 
     @cached_property
     def available(self) -> Bools:
-        """``available[s, a]`` is True if action a can be played in state s."""
+        """``available[s, a]`` is True if the action can be played in the state."""
         mask: Bools = (self.indptr[1:] > self.indptr[:-1]).reshape(self.costs.shape)
         mask.flags.writeable = False
         return mask
