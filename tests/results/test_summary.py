@@ -126,7 +126,7 @@ def test_comparisons_use_the_runs_that_both_completed(results):
 def test_comparisons_say_what_they_leave_out(results):
     table = comparison_table(results, "a", "b", "regret")
     assert "one *" in table.text()
-    assert table.notes[0].startswith("one: 1 of 4 runs left out, because an agent did not complete them")
+    assert table.notes[0].startswith("one: 1 of 4 runs are left out, because an agent did not complete them")
     assert table.notes[1].startswith("some comparisons are over 3 pairs: too few")
     assert table["left_out"] == [1]
     whole = study(*(cell_results("one", agent, 2.0, runs=6) for agent in "ab"))
@@ -141,7 +141,7 @@ def test_skewed_runs_are_named_and_medians_offered():
     skewed = study(cell_results("one", "a", 1.0, runs=8), cell_results("one", "b", 1.0, runs=8))
     skewed.cells[1].values["gap_regret"][:] = [1.0] * 7 + [1000.0]
     warnings = [note for note in summary_table(skewed).notes if "skewed" in note]
-    assert warnings == ["skewed runs, whose t-intervals are too short: b; see --interval median"]
+    assert warnings == ["the t-intervals of skewed runs are too short: b; use --interval median"]
     medians = summary_table(skewed, interval="median")
     assert "skewed" not in " ".join(medians.notes)
     assert medians.title == "medians after 100 episodes with 95 % intervals of order statistics"
@@ -156,7 +156,7 @@ def test_comparisons_name_skewed_differences_and_offer_medians():
     skewed.cells[1].values["gap_regret"][:] = [3.0] * 7 + [1000.0]
     skewed = replace(skewed, design=replace(skewed.design, runs=8))
     means = comparison_table(skewed, "b", "a")
-    assert means.notes == ["skewed differences, whose t-intervals are too short: one; see --interval median"]
+    assert means.notes == ["the t-intervals of skewed differences are too short: one; use --interval median"]
     medians = comparison_table(skewed, "b", "a", interval="median")
     assert not medians.notes
     assert "run by run: median with 95 % interval of order statistics; p-values" in medians.title

@@ -135,7 +135,7 @@ def compare_all(
 
 
 def ratio_of(world: str, cell: CellResults, base: CellResults | None, B_star: float) -> Ratio:
-    """Return the `Ratio` of an agent to the reference; its value is NaN if the agents share no runs."""
+    """Return the regret of an agent relative to the reference; the ratio is NaN if the agents share no runs."""
     without_ratio = Ratio(
         world,
         cell.cell.agent.label,

@@ -103,7 +103,7 @@ def publish(results: Results, folder: Path, regime: str) -> tuple[list[Table], l
 
 
 def instances_table(results: Results) -> Table:
-    """Return the gap regrets on random instances that are not myopic, and the number of times of each rank."""
+    """Return a table of gap regrets on random instances that are not myopic, with the ranks of the agents."""
     specs = results.design.specs(results.cells[0].cell)
     complete = set.intersection(*({*cell.runs[cell.complete].tolist()} for cell in results.cells))
     chosen = [run for run in sorted(complete) if not is_myopic(make_world(specs[run].world, Attachments()))]

@@ -104,7 +104,7 @@ def study_reports(store: Store, results: Results, runs: int) -> tuple[dict[str, 
 
 
 def stored_report(store: Store, spec: RunSpec) -> Report:
-    """Repeat a stored run and return a report; raises TheoryError if the repeated run differs."""
+    """Repeat a stored run and return a report; raises TheoryError if the repeated run has other results."""
     _, run = rerun(spec, store.attachments, keep_plans=True)
     stored = store.find(spec.key)
     if not isinstance(stored, StoredRun) or not same_episodes(stored, run):

@@ -1,9 +1,9 @@
 """Compare agents in one world with one call of `compare`.
 
 `compare` turns its arguments into a study. If all arguments can be written as data, worker processes make the runs, and
-a folder stores and resumes them. This is possible for models, ids, goalward's agents with their settings, and functions
-and classes at the top level of a Python file. Other arguments (a lambda, a function in a notebook, a prior object)
-exist only in this process. In this case, this process makes the runs and stores nothing.
+a folder can store the runs. Models, ids, goalward's agents with their settings, and functions and classes at the top
+level of a Python file can be written as data. Other arguments (a lambda, a function in a notebook, a prior object)
+exist only in this process. With such an argument, this process makes the runs and stores nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def compare(
 ) -> Results:
     """Let each agent learn in one world several times, and return the results.
 
-    All agents use the same seeds, so they are compared run by run. ``results.summary()`` has means with intervals and
+    All agents use the same seeds and are compared run by run. ``results.summary()`` has means with intervals and
     comparisons with the first agent, and ``goalward.plot(results)`` draws the curves.
 
     Parameters

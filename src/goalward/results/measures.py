@@ -49,7 +49,7 @@ class Statistic(Column):
 class Measure:
     """A number that every run has, and the columns that summaries show for this number.
 
-    `curve` is a column of the run file with a value for each episode; it is empty if no curve can be drawn.
+    `curve` names a column of the run file with a value for each episode. If no curve can be drawn, `curve` is empty.
     """
 
     name: str

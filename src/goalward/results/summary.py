@@ -97,8 +97,8 @@ def summary_table(results: Results, level: float = 0.95, interval: str = "t", re
 def reference_in(results: Results, cell: CellResults) -> float:
     """Return `goalward.theory.RegretLimit.reference` for the world of a cell.
 
-    Returns NaN if there is no limit, if the limit is 0, or if each run has its own world. Returns NaN also if a user's
-    code makes the world, because reading results executes no code.
+    Returns NaN if there is no limit, if the limit is 0, or if each run has its own world. The result is NaN also if a
+    user's code builds the world, because reading results executes no code.
     """
     from goalward.theory.limit import regret_limit
 
@@ -118,7 +118,7 @@ def skewed_notes(results: Results) -> list[str]:
     measure = {True: "gap_regret", False: "cost"}
     skewed = [cell for cell in results.cells if is_skewed(cell.finals[measure[cell.has_model]][cell.complete])]
     agents = ", ".join(dict.fromkeys(cell.cell.agent.label for cell in skewed))
-    return [f"skewed runs, whose t-intervals are too short: {agents}; see --interval median"] * bool(skewed)
+    return [f"the t-intervals of skewed runs are too short: {agents}; use --interval median"] * bool(skewed)
 
 
 def usual_measure(results: Results) -> str:
@@ -202,7 +202,7 @@ class SweepRow:
 
 
 def sweep_rows(results: Results, level: float) -> list[SweepRow]:
-    """Return how the regret of each agent grows with a numeric setting of a world, if nothing else is swept there."""
+    """Return how the regret of each agent grows with a numeric setting of a world, if only this setting is swept."""
     groups: dict[tuple[str, str, str], list[CellResults]] = {}
     for cell in results.cells:
         swept = cell.cell.world.swept
@@ -294,8 +294,8 @@ def comparison_table(
 def notes_on_pairs(comparisons: Mapping[str, Comparison], interval: str) -> list[str]:
     """Return notes that warn the reader about excluded runs, few pairs and skewed differences."""
     notes = [
-        f"{world}: {pairs.left_out} of {pairs.pairs + pairs.left_out} runs left out, because an agent did not complete"
-        " them; goalward status says why. If runs were cut off, the difference covers only the easier ones"
+        f"{world}: {pairs.left_out} of {pairs.pairs + pairs.left_out} runs are left out, because an agent did not"
+        " complete them; goalward status says why. If runs were cut off, the difference covers only easier runs"
         for world, pairs in comparisons.items()
         if pairs.left_out
     ]
@@ -305,5 +305,5 @@ def notes_on_pairs(comparisons: Mapping[str, Comparison], interval: str) -> list
         notes.append(f"some comparisons are over {few} pair{'s' * (few != 1)}: too few for a useful interval")
     skewed = ", ".join(world for world, pairs in comparisons.items() if pairs.skewed and interval == "t")
     if skewed:
-        notes.append(f"skewed differences, whose t-intervals are too short: {skewed}; see --interval median")
+        notes.append(f"the t-intervals of skewed differences are too short: {skewed}; use --interval median")
     return notes

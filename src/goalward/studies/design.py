@@ -79,7 +79,7 @@ class Design:
         return cached_seed(self.seed, "run", cell.world.seed_name, run)
 
     def spec(self, cell: Cell, run: int) -> RunSpec:
-        """Return the specification of a run; the runs of a cell are counted from 0."""
+        """Return the specification of a run. The number `run` counts the runs of a cell from 0."""
         if not 0 <= run < self.runs:
             raise SettingError(f"run is {run}; it must be from 0 to {self.runs - 1} in this study")
         world, seed = self.world(cell, run), self.run_seed(cell, run)

@@ -103,7 +103,7 @@ def active(results: Path) -> list[dict[str, Any]]:
 
 
 def present(folder: Path, now: float, name: str = "") -> list[dict[str, Any]]:
-    """Return the facts about each live process that has a file whose name begins with `name`.
+    """Return the facts about live processes. Only files whose names begin with `name` are read.
 
     The fact "age" is the number of seconds since the file was last touched.
     """

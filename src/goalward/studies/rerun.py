@@ -57,7 +57,7 @@ def replay_of(run: Run) -> Replay:
 
 
 def kept_run(run: Run) -> Run:
-    """Return a run in a goal task with its plans and steps. A run without recorded plans and steps is repeated."""
+    """Return a run with its plans and steps. A run without recorded plans and steps is repeated."""
     if run.plans is not None and run.trajectory is not None:
         return run
     task: Any = run.agent.task

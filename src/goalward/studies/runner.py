@@ -7,8 +7,8 @@ Runs are sent to workers in batches, because sending a run costs about as much a
 cell is sent alone and shows how long the runs of the cell take. Later batches take about half a second each. The
 longest runs come first. The runs of a batch are stored as soon as the batch is finished.
 
-A run whose process dies is tried once more, and then recorded as failed. Errors that no run caused stop the study with
-a message. Examples are a lost scheduler, a worker with another version of goalward, and a full disk.
+A run whose process dies is tried once more, and then recorded as failed. If an error was not caused by a run, the study
+stops with a message. Examples are a lost scheduler, a worker with another version of goalward, and a full disk.
 
 Several processes may work on one study in one folder. Before each batch, a process skips the runs that are stored by
 now, and postpones the runs that another process is making (`presence.Presence`).
@@ -482,7 +482,7 @@ class Session:
             self.in_flight.clear()  # no answer will come
 
     def stop(self, error: Exception) -> None:
-        """Stop handing out runs, because of an error that no run caused."""
+        """Stop handing out runs, because of an error that was not caused by a run."""
         reason = str(error) if isinstance(error, GoalwardError) else f"{type(error).__name__}: {error}"
         if isinstance(error, ImportError):
             reason += "; install the same goalward on every worker"

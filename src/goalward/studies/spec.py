@@ -144,7 +144,7 @@ class AgentSpec(Section):
     sweep: Sweep = {}
     """Settings with several values, such as ``"prior.concentration"``: one agent for each combination."""
     worlds: Annotated[list[str], Field(min_length=1)] | None = None
-    """The labels of the worlds in which it learns; by default all."""
+    """The labels of the worlds in which the agent learns; by default all worlds."""
     swept: dict[str, Plain] = {}
     """In stored studies: the settings of a sweep that led to this agent."""
     code: str = ""
@@ -226,7 +226,7 @@ class Source:
 
 
 def line_of(text: str, place: Place) -> int:
-    r"""Return the line of `place` in a TOML text, counted from 1. If `place` is missing, use its longest known prefix.
+    r"""Return the line number of `place` in a TOML text. A missing `place` has the line of its nearest parent.
 
     `tomllib` returns values without line numbers. But `tomllib` can parse the first n lines of a text, extended to the
     end of a statement. The line of a key is the smallest n for which the parsed lines contain the key.

@@ -209,7 +209,7 @@ class Study:
     # Checking
 
     def check(self) -> None:
-        """Build every world, and every agent up to its first plan, to find wrong settings before any run."""
+        """Build all worlds and agents, and compute the first plan of each agent, to find wrong settings early."""
         for cell in self.design.cells:
             if self.execute or not self.design.spec(cell, 0).sources:
                 self.check_cell(cell, self.source)

@@ -92,7 +92,7 @@ def file_of(spec: RunSpec, attachments: Attachments) -> bytes:
 
 
 def build(spec: RunSpec, attachments: Attachments) -> tuple[Any, Learner]:
-    """Return the world and the agent of a run; consecutive runs of a cell share these objects."""
+    """Return the world and the agent of a run; runs of the same cell can share these objects."""
     name = canonical([spec.world, spec.agent, spec.episodes])
     built = _built.get(name)
     if built is None:

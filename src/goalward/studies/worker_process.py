@@ -257,7 +257,7 @@ def use_one_thread() -> None:
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Limit libraries to one thread while the block runs, although NumPy is already loaded.
+    """Limit libraries to one thread while the block runs, even if NumPy is already loaded.
 
     This works only with the OpenBLAS of the wheels of NumPy and SciPy.
     """

@@ -121,7 +121,7 @@ class ThisProcess(Workers):
 
 
 class Processes(Workers):
-    """Worker processes on this machine. Each process has a thread here, which notices if the process dies."""
+    """Worker processes on this machine. For each worker, a thread of this process notices if the worker dies."""
 
     remote = False
 

@@ -79,7 +79,7 @@ def above(interval: Interval, limit: float) -> Verdict:
 
 
 def at_most(interval: Interval, limit: float) -> Verdict:
-    """Decide whether an upper bound holds: it fails only if the whole `interval` lies above `limit`."""
+    """Decide whether an upper bound holds. The bound fails only if the whole `interval` lies above `limit`."""
     return Verdict.OPEN if math.isnan(interval.low) else certain(interval.low <= limit)
 
 

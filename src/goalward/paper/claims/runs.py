@@ -1,7 +1,7 @@
 """The source of the runs that the tests of claims need.
 
-The runs of studies are stored in a results folder and reused. Runs whose sampled models are needed are not stored. The
-workers return only the numbers that were computed from these models.
+The runs of studies are stored in a results folder and reused. Runs for tests of sampled models are not stored. The
+workers return only the numbers that were computed from the models.
 """
 
 from __future__ import annotations
