@@ -205,7 +205,7 @@ def test_what_ends_a_plan_and_what_its_runs_say() -> None:
     [
         ({"samples": 0}, "samples is 0"),
         ({"samples": 2.5}, "samples is 2.5"),
-        ({"prior": 0.1}, "prior is 0.1; it must be a prior"),
+        ({"prior": 0.1}, "prior is 0.1; pass a prior"),
     ],
 )
 def test_settings_that_are_refused(settings, message: str) -> None:
