@@ -229,7 +229,7 @@ def test_an_id_of_gymnasium_is_an_environment_and_its_table_a_model():
     assert worlds.load("FrozenLake-v1", ["is_slippery=false"], give_up_cost=5.0) == bare.with_give_up(5.0)
     inner = worlds.load("goalward.environments:goalward/GridWorld-v0", ["rows=2"])
     assert inner == worlds.grid_world(rows=2)
-    with pytest.raises(SettingError, match="Blackjack-v1 are the goal"):
+    with pytest.raises(SettingError, match="the goal of Blackjack-v1 is not known"):
         worlds.load_world("Blackjack-v1")
     with pytest.raises(SettingError, match="Blackjack-v1 has no table"):
         worlds.load("Blackjack-v1", goal="1.0")

@@ -1,10 +1,10 @@
-"""The built-in worlds; `make` builds a world by its name, and the documentation of each gives its optimal value.
+"""The built-in worlds. `make` builds a world from its name. The docstring of each world has its optimal value.
 
 >>> import goalward as gw
 >>> gw.worlds.make("grid-world", rows=2, columns=3)
 SSP(states=5, actions=4, transitions=68, costs=1, initial_state=0)
 
-To add a world, write a function in this package below ``@register`` and add one line to the list here.
+To add a world, write a function with the decorator ``@register`` in this package and import the function below.
 """
 
 from typing import TYPE_CHECKING

@@ -1,14 +1,14 @@
-"""Worlds by name: the registry of the built-in worlds, and worlds named on a command line.
+"""The registry of worlds, and functions that build a world from its name.
 
-An id ends in its version, as in ``grid-world-v0``; the version increases when a change may affect results. An id
-without a version means the newest version. A world is registered by one line above its function::
+The id of a world ends in a version, as in ``grid-world-v0``. The version increases when a change may affect results. An
+id without a version means the newest version. The decorator `register` adds a world to the registry::
 
     @register("sand-pit-v0")
     def sand_pit(depth: Size = 3) -> SSP: ...
 
-The parameters of the function are the settings of the world. All need defaults, and calls check values against the
-annotations. A world with continuous states returns a `ContinuousTask` instead of an `SSP`. The tests run over the
-registry, so every registered world is tested.
+The parameters of the function are the settings of the world. Every parameter needs a default. Each call checks the
+values against the annotations. If the states are continuous, the function returns a `ContinuousTask` instead of an
+`SSP`. The tests run over the registry, so every registered world is tested.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ from goalward.user_code import blaming, is_reference
 ENVIRONMENT = re.compile(r"([\w.]+:)?([\w-]+/)?[A-Z][\w.-]*-v\d+")
 """The pattern of Gymnasium ids; ids of goalward's worlds begin with a lower-case letter."""
 RULES = ("goal", "cost", "give_up_cost")
-"""The options that can be set for an environment; for a model, only ``give_up_cost``."""
+"""The options of an environment. A model accepts only ``give_up_cost``."""
 
 AnyWorld = SSP | acting.World[Any, Any]
 
 
 @dataclass(frozen=True)
 class World:
-    """A registered world: its id, and the function that builds it from its settings.
+    """A world with an id; the function `build` builds the world from its settings.
 
-    `id` may also be a Gymnasium id, or a reference to a function or class in a user's file that returns a model, an
-    environment or any `goalward.acting.contract.World`.
+    `id` may also be a Gymnasium id, or refer to a function or class in a user's file. Such a function or class returns
+    a model, an environment or any `goalward.acting.contract.World`.
     """
 
     id: str
@@ -64,7 +64,7 @@ class World:
 
     @property
     def family(self) -> str:
-        """The id without its version; for a world in a user's file, the name of its function or class."""
+        """The id without its version, or the name of the function or class if the world is in a user's file."""
         return VERSION.sub("", self.id).rpartition(":")[2]
 
     @property
@@ -72,7 +72,7 @@ class World:
         return version(self.id)
 
     def complete(self, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return all settings as plain data, with defaults unless the world is foreign: its code is hashed instead."""
+        """Return `settings` as plain data and add the defaults. A foreign world has no defaults; its code is hashed."""
         return plain(dict(settings)) if is_foreign(self.id) else complete(self.id, self.build, settings)
 
 
@@ -99,17 +99,17 @@ find, known, register = registry.find, registry.known, registry.register
 
 
 def is_environment(name: object) -> bool:
-    """Return whether a name is a Gymnasium id."""
+    """Return whether `name` is a Gymnasium id."""
     return isinstance(name, str) and ENVIRONMENT.fullmatch(name) is not None and not Path(name).exists()
 
 
 def is_foreign(name: str) -> bool:
-    """Return whether a name is a Gymnasium id or refers to a user's file, so the world is not registered here."""
+    """Return whether `name` is a Gymnasium id or refers to a user's file. Such worlds are not in the registry."""
     return is_reference(name) or is_environment(name)
 
 
 def make(id: str, /, **settings: Any) -> SSP:
-    """Build the model of a world by its id and settings; for continuous states, use `goalward.continuous.make`.
+    """Return the model of the world `id` with `settings`; for continuous states, use `goalward.continuous.make`.
 
     >>> from goalward import worlds
     >>> worlds.make("grid-world-v0", success=1.0)
@@ -117,17 +117,17 @@ def make(id: str, /, **settings: Any) -> SSP:
     """
     world = build(id, settings)
     if not isinstance(world, SSP):
-        raise SettingError(f"{id} has continuous states and no model; use goalward.continuous.make({id!r})")
+        raise SettingError(f"{id} has continuous states, so it has no model; use goalward.continuous.make({id!r})")
     return world
 
 
 def build(id: str, settings: Mapping[str, Any], **rules: Any) -> AnyWorld:
-    """Build a world by its id and settings, and apply the options `rules` by `with_rules`."""
+    """Build the world `id` with `settings` and apply the options in `rules`; see `with_rules`."""
     return with_rules(find(id).family, build_bare(id, settings), **rules)
 
 
 def build_bare(id: str, settings: Mapping[str, Any]) -> Any:
-    """Return the result of a world's function: a model, a world or an environment, without rules."""
+    """Call the function of the world `id` and return the result: a model, a world or an environment."""
     entry, foreign = find(id), is_foreign(id)
     with phase(f"building {entry.family}"), blaming(f"the world {entry.family}") if foreign else nullcontext():
         world = entry.build(**settings)
@@ -136,7 +136,7 @@ def build_bare(id: str, settings: Mapping[str, Any]) -> Any:
 
 
 def with_rules(name: str, world: Any, **rules: Any) -> AnyWorld:
-    """Apply ``goal``, ``cost`` and ``give_up_cost`` to a world; models only accept ``give_up_cost``."""
+    """Return `world` with options: ``goal``, ``cost`` and ``give_up_cost``; a model accepts only ``give_up_cost``."""
     if isinstance(world, SSP) and rules.keys() == {"give_up_cost"}:
         return world.with_give_up(rules["give_up_cost"])
     if not isinstance(world, SSP | acting.World):
@@ -151,7 +151,7 @@ def with_rules(name: str, world: Any, **rules: Any) -> AnyWorld:
 
 
 def load(name: str, settings: Iterable[str] = (), **options: Any) -> SSP:
-    """Return the model of a world by its name, with the `settings` and `options` of `load_world`.
+    """Return the model of the world `name`; see `load_world` for `settings` and `options`.
 
     The model of an environment is built from its transition table.
     """
@@ -172,20 +172,20 @@ def load(name: str, settings: Iterable[str] = (), **options: Any) -> SSP:
 
 
 def load_world(name: str, settings: Iterable[str] = (), **options: Any) -> AnyWorld:
-    """Return a world by its name on the command line.
+    """Return the world that `name` means on the command line.
 
     Parameters
     ----------
     name
-        The id of a world; a Gymnasium id such as ``Taxi-v4``; a function or class in a file that returns a model, an
-        environment or a world, such as ``my_env.py:make_env``; a ``.txt`` file with a map for `grid_map`; or a model
-        file.
+        The id of a world, a Gymnasium id (``Taxi-v4``), a ``.txt`` file with a map for `grid_map`, a model file, or a
+        function or class in a file (``my_env.py:make_env``) that returns a model, an environment or a world.
     settings
-        Strings such as ``rows=5``: settings of the world, arguments of ``gymnasium.make`` or of the function, or
-        options of `SSP.load`.
+        Strings such as ``rows=5``. Depending on `name`, they are settings of the world, arguments of
+        ``gymnasium.make``, arguments of the function, or options of `SSP.load`.
     options
-        ``give_up_cost``; ``goal`` and ``cost`` of an environment (`goalward.Environment`), where strings that look like
-        numbers become numbers; for a model file, the options of `SSP.load`.
+        Models and environments accept ``give_up_cost``. Environments also accept ``goal`` and ``cost`` (see
+        `goalward.Environment`); text that looks like a number becomes a number. Model files accept the options of
+        `SSP.load`.
     """
     path, chosen = Path(name), read_settings(settings)
     if is_foreign(name):
@@ -200,13 +200,13 @@ def load_world(name: str, settings: Iterable[str] = (), **options: Any) -> AnyWo
         return with_rules(name, SSP.load(path, **chosen | options | cost), **rules)
     if options:
         raise SettingError(
-            f"{name} is a built-in world; --{next(iter(options))} can only be used with environments and model files"
+            f"{name} is a built-in world; omit --{next(iter(options))}, which is only for environments and model files"
         )
     return build(name, chosen, **rules)
 
 
 def rule_value(value: Any) -> Any:
-    """Return the goal or cost rule in a string of the command line; strings that look like numbers become numbers."""
+    """Return a goal or cost rule from the command line; a string that looks like a number becomes a number."""
     only = value[0] if isinstance(value, list) and len(value) == 1 else value
     return read_value(only) if isinstance(only, str) else only
 
@@ -223,6 +223,6 @@ def check_dense(S: int, A: int) -> None:
 
 
 def empty_kernel(S: int, A: int) -> Floats:
-    """Return zeros ``P[S, A, S + 1]`` for a kernel; raises SettingError if it does not fit into memory."""
+    """Return an array of zeros for a kernel ``P[S, A, S + 1]``; raises SettingError if it does not fit into memory."""
     check_dense(S, A)
     return np.zeros((S, A, S + 1))

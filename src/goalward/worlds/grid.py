@@ -1,7 +1,7 @@
-"""Slippery grids: GridWorld of the PSRL-SSP paper, and maps drawn with characters.
+"""Slippery grids: the GridWorld of the PSRL-SSP paper, and maps drawn with characters.
 
-An action moves to the neighbouring cell in its direction with probability `success`; with probability
-(1 - success)/3 each it moves in one of the three other directions. Moves into walls or off the grid have no effect.
+With probability `success`, a step moves in the direction of the action. With probability (1 - success)/3 each, it moves
+in one of the three other directions instead. Moves into walls or off the grid have no effect.
 """
 
 from __future__ import annotations
@@ -33,20 +33,19 @@ S..#....
 
 @register("grid-world-v0")
 def grid_world(rows: Size = 3, columns: Size = 4, success: Share = 0.85) -> SSP:
-    """GridWorld: from the top left to the bottom right of a slippery grid.
+    """GridWorld: walk from the top left to the bottom right of a slippery grid.
 
-    The grid of the PSRL-SSP paper, and with ``success=0.95`` the grid of the UC-SSP paper. A walker crosses a rectangle
-    and sometimes slips.
+    This is the grid of the PSRL-SSP paper and, with ``success=0.95``, of the UC-SSP paper. Some steps go the wrong way.
 
-    :States: The cells, row by row, without the goal cell: ``rows * columns - 1`` of them. They have no names; the
-        layout stores their positions.
-    :Actions: left, right, up, down, available everywhere.
-    :Transitions: With probability `success` to the neighbouring cell in the direction of the action, with probability
-        ``(1 - success) / 3`` each to the three other neighbours. Moves off the grid have no effect.
+    :States: All ``rows * columns - 1`` cells except the goal, row by row. The layout has the positions of the states.
+    :Actions: left, right, up and down, all available everywhere.
+    :Transitions: With probability `success`, a step moves one cell in the direction of the action. With probability
+        ``(1 - success) / 3`` each, it moves in one of the three other directions. Moves off the grid have no effect.
     :Costs: 1 for every action; `SSP.with_costs` changes them.
-    :Start and goal: The start is the top left cell, the goal the bottom right one.
-    :Known values: Default settings: V*(start) = B* = T* = 6.0365. From the start, the uniformly random policy costs
-        42.087, always right 60.317, always down 120.29, always up 1544.4. With ``success=0.95``: V*(start) = 5.3014.
+    :Start and goal: The start is the top left cell, and the goal is the bottom right cell.
+    :Known values: With the default settings, V*(start) = B* = T* = 6.0365, and the uniformly random policy costs
+        42.087. Policies that always play one action cost 60.317 (right), 120.29 (down) and 1544.4 (up). With
+        ``success=0.95``, V*(start) = 5.3014.
     """
     check_size(rows, columns)
     if rows * columns < 2:
@@ -60,22 +59,19 @@ def grid_world(rows: Size = 3, columns: Size = 4, success: Share = 0.85) -> SSP:
 def grid_map(text: str = TWO_ROOMS, success: Share = 0.85) -> SSP:
     r"""GridMap: a slippery grid with walls, drawn with characters.
 
-    Each row of the grid is a line of text: ``S`` start, ``G`` goal, ``#`` wall, ``.`` free, ``O`` pit. Lines before the
-    map may set the cost of a character, as in ``~ = 5``, which can then be used in the map, and the wind of each
-    column, as in ``wind = 0 0 1 1``. Common indentation and empty lines at both ends are ignored. The default map is
-    two rooms joined by a door.
+    Each row of the grid is a line of text. ``S`` is the start, ``G`` a goal, ``#`` a wall, ``.`` a free cell and ``O``
+    a pit. Lines before the map can define other characters by their cost, as in ``~ = 5``, and set the wind of each
+    column, as in ``wind = 0 0 1 1``. Common indentation and empty lines around the map are ignored.
 
-    :States: The cells that are neither wall nor goal, row by row, without names; the layout stores their positions.
-    :Actions: left, right, up, down, available everywhere except in pits, where no action is available.
-    :Transitions: As in GridWorld; moves into a wall or off the grid have no effect. After the move, wind carries the
-        walker up, or down if it is negative. The number of cells is the wind of the column in which the step began; a
-        wall or the edge stops the walker.
+    :States: All cells except walls and goals, row by row. The layout has the positions of the states.
+    :Actions: left, right, up and down. They are available everywhere except in pits, where no action is available.
+    :Transitions: As in GridWorld; in addition, moves into a wall have no effect. After the move, the wind carries the
+        walker up, or down if the wind is negative. The number of cells is the wind of the column in
+        which the step began. A wall or the edge stops the walker.
     :Costs: 1 for every action, unless the map sets the cost of the cell's character.
-    :Start and goal: The start is the only ``S``. All ``G`` together are the goal. If the goal cannot be reached from
-        the start, the map is still a model, but `solve` raises an error. Pits are dead ends: see
-        docs/how-to/give-up.md.
-    :Known values: Default settings: V*(start) = B* = T* = 13.7880, the uniformly random policy costs 325.57. A map of
-        ``S`` and ``G`` side by side with ``success=1``: V*(start) = 1.
+    :Start and goal: The start is the only ``S``. The goal consists of all ``G``. If the start cannot reach the goal,
+        the map is still a valid model, but `solve` raises an error. Pits are dead ends; see docs/how-to/give-up.md.
+    :Known values: By default, V*(start) = B* = T* = 13.7880, and the uniformly random policy costs 325.57.
 
     Examples
     --------
@@ -101,7 +97,7 @@ def grid_map(text: str = TWO_ROOMS, success: Share = 0.85) -> SSP:
 
 
 def on_ground(ssp: SSP, drawn: Drawing) -> SSP:
-    """Add the pits and costs of a map to its model, and the characters and the wind to its layout."""
+    """Return the model with the pits and costs of a map, and a layout with the characters and the wind of the map."""
     assert ssp.layout is not None
     rows, columns = drawn.cells.shape
     ground = "".join(drawn.cells.ravel().tolist())
@@ -120,7 +116,7 @@ def check_size(rows: int, columns: int) -> None:
 
 
 def grid_ssp(number: Int32s, initial_state: int, success: float, wind: Sequence[int] | None = None) -> SSP:
-    """Return the model of a grid; `number` holds the state of each cell, S for goals and `WALL` for walls."""
+    """Return the model of a grid; `number` has a state number, S (a goal) or `WALL` for each cell."""
     S = int(number.max())
     cells = np.flatnonzero((number >= 0) & (number < S))
     weights = np.full((4, 4), (1.0 - success) / 3.0)
@@ -148,10 +144,10 @@ def grid_ssp(number: Int32s, initial_state: int, success: float, wind: Sequence[
 
 
 def slippery_rows(reached: Int32s, weights: Floats) -> tuple[Int64s, Int32s, Floats]:
-    """Return the compressed rows of some states: the lengths of the rows, the successors and the probabilities.
+    """Return three arrays for the transitions of some states: row lengths, successors and probabilities.
 
-    ``reached[state, direction]`` is the end of a step, and ``weights[action, direction]`` its probability. Directions
-    with the same end are merged: `slot` is the rank of each direction's end among the distinct ends.
+    ``reached[state, direction]`` is the next state after a move, and ``weights[action, direction]`` is its probability.
+    Directions that lead to the same next state are merged; `slot` is the position of a direction after merging.
     """
     states = np.arange(len(reached))
     order = np.argsort(reached, axis=1, kind="stable")

@@ -16,19 +16,19 @@ from goalward.worlds.base import empty_kernel, register
 def traps(
     length: Size = 9, detour: Size = 12, stride: Size = 3, good: Share = 0.03, bad: Share = 0.35, seed: Count = 0
 ) -> SSP:
-    """Traps: a corridor crossed by walking or leaping; a failed leap ends in a long detour.
+    """Traps: walk or leap through a corridor; a failed leap leads to a long detour.
 
-    The agent has to learn in which positions leaps are worth the risk, and each mistake is expensive.
+    The agent has to learn in which positions a leap is worth the risk. Each mistake is expensive.
 
-    :States: The `length` positions of the corridor, then the `detour` positions of the detour.
-    :Actions: walk, leap, available everywhere.
-    :Transitions: walk moves one position forward with probability 0.9 and otherwise stays. leap moves `stride`
-        positions forward, or fails and leads to the first position of the detour. For each position, the probability
-        of failure is `good` or `bad` with equal chances, drawn with ``numpy.random.default_rng(seed)``. In the detour,
-        both actions move one position forward, and from its end to the start.
+    :States: The `length` positions of the corridor, followed by the `detour` positions of the detour.
+    :Actions: walk and leap, both available everywhere.
+    :Transitions: walk moves one position forward with probability 0.9 and otherwise has no effect. leap moves `stride`
+        positions forward, or fails and leads to the first position of the detour. For each position, the probability of
+        failure is `good` or `bad` with equal chances, drawn with ``numpy.random.default_rng(seed)``. In the detour,
+        both actions move one position forward. At the end of the detour, both actions lead to the start.
     :Costs: 1 for every action.
-    :Start and goal: The start is the first position of the corridor. The goal is beyond the last position.
-    :Known values: Default settings: V*(start) = 6.3902.
+    :Start and goal: The start is the first position of the corridor. The goal is one position after the corridor.
+    :Known values: V*(start) = 6.3902 with the default settings.
     """
     n, S = length, length + detour
     risk = np.random.default_rng(seed).choice((good, bad), n)
@@ -52,18 +52,18 @@ def needle(
 ) -> SSP:
     """Needle: in every state one action reaches the goal a little more often than the others.
 
-    This family of worlds proves lower bounds on regret (Rosenberg et al., ICML 2020). Actions differ only in the
-    probability of reaching the goal, which is slightly above 1/B* for the best action, and a state says nothing about
-    another.
+    Rosenberg et al. (ICML 2020) use this family of worlds to prove lower bounds on regret. The best action of a state
+    has only a slightly higher probability of reaching the goal. Experience in one state does not help in others.
 
-    :States: The start, and `states` others.
-    :Actions: `actions` of them, available everywhere.
-    :Transitions: Every action leads from the start to each other state with equal probability. From the other states,
-        every action reaches the goal with probability ``1 / steps`` and otherwise stays. One action per state, drawn
-        uniformly with ``numpy.random.default_rng(seed)``, reaches it with probability ``(1 + advantage) / steps``.
+    :States: The start and `states` other states.
+    :Actions: `actions` actions, all available everywhere.
+    :Transitions: From the start, every action leads to each other state with equal probability. In the other states, an
+        action reaches the goal with probability ``1 / steps``; otherwise, the state does not change. In each state, one
+        best action reaches the goal with probability ``(1 + advantage) / steps`` instead. The best actions are drawn
+        with ``numpy.random.default_rng(seed)``.
     :Costs: 1 for every action.
     :Start and goal: The start is state 0.
-    :Known values: V*(start) = 1 + steps / (1 + advantage), 7.6667 with the default settings.
+    :Known values: V*(start) = 1 + steps / (1 + advantage), which is 7.6667 with the default settings.
     """
     S, A, base = states, actions, 1.0 / steps
     best = base * (1.0 + check("advantage", advantage, between(0.0, 1.0 / base - 1.0)))

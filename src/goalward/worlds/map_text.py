@@ -1,7 +1,7 @@
 """Read and check maps drawn with characters.
 
-`goalward.worlds.grid_map` describes the format. Lines before the map may also set the cost of ``.`` and ``S``; every
-other character that is not predefined needs a line with its cost.
+`goalward.worlds.grid_map` describes the format. Lines before the map may also set the cost of ``.`` and ``S``. Every
+character that is not predefined needs a line with its cost.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ HEADER = re.compile(r"\s*(\S+)\s*=\s*(.*\S)\s*")
 class Drawing(NamedTuple):
     """A map that was read from text.
 
-    `cells` holds the characters, `costs` the cost of a step from each cell, and `wind` the number of cells that the
-    wind of each column carries upwards, or None.
+    `cells` has the characters, and `costs` has the cost of a step from each cell. `wind` has one number for each
+    column: the wind carries the walker up by this many cells. `wind` is None if the map has no wind.
     """
 
     cells: NDArray[np.str_]
@@ -41,12 +41,12 @@ class Drawing(NamedTuple):
 
     @property
     def free(self) -> Bools:
-        """Whether each cell is a state: all cells except walls and goals are."""
+        """Whether each cell is a state. All cells except walls and goals are states."""
         return np.asarray((self.cells != WALL) & (self.cells != GOAL))
 
 
 def read_drawing(text: str) -> Drawing:
-    """Return the map in a text; raises SettingError with the wrong row, character or line."""
+    """Return the map that `text` draws; raises SettingError, which names the invalid row, character or line."""
     lines = textwrap.dedent(text.expandtabs()).splitlines()
     prices: dict[str, float] = {FREE: 1.0, START: 1.0}
     wind: tuple[int, ...] | None = None
@@ -61,7 +61,7 @@ def read_drawing(text: str) -> Drawing:
             prices[name] = read_price(name, value)
     cells = read_cells("\n".join(lines), prices)
     if wind is not None and len(wind) != cells.shape[1]:
-        raise SettingError(f"wind has {len(wind)} numbers, but the map has {cells.shape[1]} columns; write one each")
+        raise SettingError(f"wind has {len(wind)} numbers for {cells.shape[1]} columns; write one number per column")
     starts, goals = (int(np.count_nonzero(cells == mark)) for mark in (START, GOAL))
     if starts != 1:
         raise SettingError(f"the map has {starts} starts; mark exactly one cell with {START}")
@@ -80,8 +80,8 @@ def read_price(mark: str, value: str) -> float:
         price = math.nan
     if len(mark) != 1 or mark in FIXED or not 0.0 <= price < math.inf:
         raise SettingError(
-            f"{mark} = {value} is not valid before the map; write the cost of a character, at least 0, such as ~ = 5,"
-            f" or the wind; {', '.join(FIXED)} have no cost"
+            f"the line {mark} = {value} before the map is not valid; set the wind, or set the cost of a character to"
+            f" at least 0, such as ~ = 5. The characters {', '.join(FIXED)} cannot have a cost"
         )
     return price
 
@@ -97,18 +97,18 @@ def read_cells(text: str, prices: dict[str, float]) -> NDArray[np.str_]:
     """Return the characters of a map; raises SettingError for unknown characters or rows of different lengths."""
     lines = [line.rstrip() for line in textwrap.dedent(text).rstrip().splitlines()]
     if not lines:
-        raise SettingError(f"the map is empty; draw it with {USUAL}, one line per row")
+        raise SettingError(f"the map is empty; write one line of text per row: {USUAL}")
     known = {*prices, *FIXED}
     for row, line in enumerate(lines):
         if len(line) != len(lines[0]):
             raise SettingError(
-                f"row {row} of the map has {len(line)} cells, but row 0 has {len(lines[0])}; rows must be equally long"
+                f"row {row} of the map has {len(line)} cells, but row 0 has {len(lines[0])}; make all rows equally long"
             )
         unknown = next((column for column, cell in enumerate(line) if cell not in known), None)
         if unknown is not None:
             shown = "a blank or a tab" if line[unknown].isspace() else repr(line[unknown])
             raise SettingError(
-                f"row {row}, column {unknown} of the map is {shown}; it must be {USUAL}, or a character with a cost"
-                " line before the map, such as ~ = 5"
+                f"row {row}, column {unknown} of the map is {shown}; write {USUAL}, or set the cost of another"
+                " character in a line before the map, such as ~ = 5"
             )
     return np.array([list(line) for line in lines])

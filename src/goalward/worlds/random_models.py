@@ -23,22 +23,20 @@ def random_mdp(
 ) -> SSP:
     """RandomMDP: a dense model whose kernel and costs are drawn uniformly at random.
 
-    The small random problem of the PSRL-SSP paper, which does not state its instance. With the default seed, the five
-    algorithms come closest to their published curves among all searched seeds. ``benchmarks/published_instance.py`` is
-    the search, and docs/results/reproduction.md has its results.
+    This is the small random problem of the PSRL-SSP paper, which does not say which instance it used. Of all seeds that
+    we tried, the default seed brings the five algorithms closest to their published curves.
+    ``benchmarks/published_instance.py`` tries the seeds, and docs/results/reproduction.md has the results.
 
-    :States: `states` non-goal states. The paper has 8 states and does not say whether they include the goal; the
-        default assumes that they do.
-    :Actions: `actions` of them, available everywhere.
-    :Transitions: Every row is a distribution over all states and the goal, drawn from
-        ``numpy.random.default_rng(seed)`` before the costs. With ``rows="dirichlet"``, a row is independent standard
-        exponentials divided by their sum, which is Dirichlet(1, ..., 1), the uniform distribution on the simplex. With
-        ``rows="uniform"``, it is independent uniforms on [0, 1) divided by their sum.
-    :Costs: Independent and uniform on [cost_min, 1): ``cost_min + (1 - cost_min) * u``. The smallest cost of an
-        instance is usually above `cost_min`.
-    :Start and goal: The start is state 0. Every pair leads to the goal in one step with positive probability.
-    :Known values: Default instance: smallest cost 0.0423, V*(start) = 1.8366, B* = 2.3211; the uniformly random policy
-        costs 3.2868.
+    :States: `states` states without the goal. The paper has 8 states; the default assumes that one of them is the goal.
+    :Actions: `actions` actions, all available everywhere.
+    :Transitions: ``numpy.random.default_rng(seed)`` draws a distribution over all states and the goal for every
+        state–action pair. With ``rows="dirichlet"``, the distribution is Dirichlet(1, ..., 1), which is uniform on the
+        simplex. With ``rows="uniform"``, independent uniform numbers from [0, 1) are divided by their sum.
+    :Costs: Costs are independent and uniform on [cost_min, 1). They are drawn after the transitions. The smallest cost
+        of an instance is usually above `cost_min`.
+    :Start and goal: The start is state 0. Every action in every state reaches the goal with positive probability.
+    :Known values: With the default settings, V*(start) = 1.8366, B* = 2.3211, and the smallest cost is 0.0423. The
+        uniformly random policy costs 3.2868.
     """
     return SSP.from_dense(*draw_rows_and_costs(states, actions, seed, rows, cost_min))
 
@@ -57,19 +55,18 @@ def draw_rows_and_costs(states: int, actions: int, seed: int, rows: str, cost_mi
 def sparse_mdp(
     states: Size = 100, actions: Size = 4, successors: Size = 3, seed: Count = 0, cost_min: Share = 0.0
 ) -> SSP:
-    """SparseMDP: a random model of any size in which every pair has few successors.
+    """SparseMDP: a random model of any size in which every state–action pair has few successors.
 
-    The counterpart of RandomMDP for many states: memory and time are proportional to the number of transitions.
+    Use SparseMDP instead of RandomMDP for many states: memory and time grow with the number of transitions.
 
-    :States: `states` non-goal states.
-    :Actions: `actions` of them, available everywhere.
-    :Transitions: Drawn with ``numpy.random.default_rng(seed)``. The states are put in a random order, and one successor
-        of the first action of each state is the goal or a state earlier in this order. All other successors are drawn
-        uniformly from all states and the goal. Probabilities are drawn from Dirichlet(1, ..., 1), and equal successors
-        are merged afterwards.
-    :Costs: Independent and uniform on [cost_min, 1), drawn last.
+    :States: `states` states without the goal.
+    :Actions: `actions` actions, all available everywhere.
+    :Transitions: ``numpy.random.default_rng(seed)`` first puts the states in a random order. One successor of each
+        state's first action is the goal or an earlier state in this order. All other successors are uniform over all
+        states and the goal. The probabilities are drawn from Dirichlet(1, ..., 1), and equal successors are merged.
+    :Costs: Costs are independent and uniform on [cost_min, 1). They are drawn after the transitions.
     :Start and goal: The start is state 0. Always playing the first action reaches the goal from every state.
-    :Known values: Default settings: V*(start) = 1.9331.
+    :Known values: V*(start) = 1.9331 with the default settings.
     """
     S, A, b = states, actions, successors
     check_memory(f"a model of {S} states, {A} actions and {b} successors each", 100.0 * S * A * b)
@@ -98,16 +95,16 @@ def layers(
 ) -> SSP:
     """Layers: each step leads to a random state of the next layer, or sometimes back to the start.
 
-    Similar to a problem with a finite horizon: every step leaves its layer, and no state is seen twice on the way.
+    This resembles a problem with a finite horizon: unless a step slips back to the start, it leads to the next layer.
 
-    :States: `depth` layers of `width` states each, layer by layer.
-    :Actions: `actions` of them, available everywhere.
-    :Transitions: Drawn with ``numpy.random.default_rng(seed)``. Every pair has two successors in the next layer, drawn
-        uniformly, with probabilities from Dirichlet(1, 1) times ``1 - slip``. With probability `slip` it leads to the
-        start. After the last layer comes the goal.
-    :Costs: Independent and uniform on [0.1, 1), drawn last.
+    :States: `depth` layers with `width` states each. States are numbered layer by layer.
+    :Actions: `actions` actions, all available everywhere.
+    :Transitions: With probability `slip`, a step leads to the start. Otherwise, it leads to one of two states in the
+        next layer. For each state–action pair, ``numpy.random.default_rng(seed)`` draws the two states uniformly, and
+        their probabilities from Dirichlet(1, 1). After the last layer comes the goal.
+    :Costs: Costs are independent and uniform on [0.1, 1). They are drawn after the transitions.
     :Start and goal: The start is the first state of the first layer.
-    :Known values: Default settings: V*(start) = 2.6308.
+    :Known values: V*(start) = 2.6308 with the default settings.
     """
     W, A, S = width, actions, depth * width
     rng = np.random.default_rng(seed)
@@ -128,19 +125,19 @@ def clusters(
     bridge: Annotated[float, Ge(1e-9), Le(0.5)] = 0.1,
     seed: Count = 0,
 ) -> SSP:
-    """Clusters: groups of states that lead to each other, with rare transitions between groups.
+    """Clusters: groups of densely connected states, with rare transitions between the groups.
 
-    Inside a group all transitions are possible; only the few state-action pairs that leave the group matter.
+    Inside a group, all transitions are possible. Only the few state–action pairs that leave the group matter.
 
-    :States: `blocks` groups of `size` states each, group by group.
-    :Actions: `actions` of them, available everywhere.
-    :Transitions: Drawn with ``numpy.random.default_rng(seed)``. A pair leads to the states of its group with
-        probabilities from Dirichlet(1, ..., 1). About a fourth of the pairs have a bridge, the first pair of every
-        group among them. With a probability drawn uniformly from [0, 2 bridge), a pair with a bridge leads to one state
-        of the next group instead; from the last group, to the goal.
-    :Costs: Independent and uniform on [0.1, 1), drawn last.
+    :States: `blocks` groups with `size` states each. States are numbered group by group.
+    :Actions: `actions` actions, all available everywhere.
+    :Transitions: A state–action pair leads to the states of its group with probabilities from Dirichlet(1, ..., 1).
+        About a fourth of the pairs, including the first pair of every group, also have a bridge to one state of the
+        next group. From the last group, bridges lead to the goal. The probability of taking a bridge is drawn uniformly
+        from [0, 2 bridge). All draws use ``numpy.random.default_rng(seed)``.
+    :Costs: Costs are independent and uniform on [0.1, 1). They are drawn after the transitions.
     :Start and goal: The start is the first state of the first group.
-    :Known values: Default settings: V*(start) = 28.9078.
+    :Known values: V*(start) = 28.9078 with the default settings.
     """
     n, A, S = size, actions, blocks * size
     rng = np.random.default_rng(seed)

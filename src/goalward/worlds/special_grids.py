@@ -1,4 +1,4 @@
-"""Grids with walls, wind or unequal costs, some of them from the UC-SSP paper (Tarbouriech et al., ICML 2020)."""
+"""Grids with walls, wind or unequal costs. Some are from the UC-SSP paper (Tarbouriech et al., ICML 2020)."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ WIND = "wind = 0 0 0 1 1 1 2 2 1 0"
 def four_rooms(side: Size = 4, success: Share = 0.85) -> SSP:
     """FourRooms: a square of four rooms joined by four doors.
 
-    The rooms of Sutton, Precup and Singh (1999): most steps stay inside a room, and few cells lead out of it.
+    These are the rooms of Sutton, Precup and Singh (1999). Most steps stay inside a room, and few cells lead out of it.
     Actions, transitions, costs, start and goal are those of GridWorld.
 
-    :States: The free cells without the goal, row by row: four rooms of `side` times `side` cells, and a door in the
-        middle of each wall between two rooms.
-    :Known values: Default settings: V*(start) = 20.1865.
+    :States: All free cells except the goal, row by row. Each of the four rooms has `side` times `side` cells. There is
+        a door in the middle of each wall between two rooms.
+    :Known values: V*(start) = 20.1865 with the default settings.
     """
     n = side
     check_size(2 * n + 1, 2 * n + 1)
@@ -42,12 +42,12 @@ def maze(
 ) -> SSP:
     """Maze: narrow passages with exactly one path between any two cells, unless `openings` adds more.
 
-    The maze is drawn by a random depth-first search with ``numpy.random.default_rng(seed)``; then `openings` random
-    walls between cells are opened. A passage says nothing about other passages, and blind alleys have to be tried.
-    Actions, transitions, costs, start and goal are those of GridWorld.
+    A random depth-first search with ``numpy.random.default_rng(seed)`` draws the maze. Then `openings` random walls
+    between cells are opened. The agent must try the passages one by one, including blind alleys. Actions, transitions,
+    costs, start and goal are those of GridWorld.
 
-    :States: The `rows` times `columns` cells and the gaps between connected cells, row by row, without the goal.
-    :Known values: Default settings: V*(start) = 14.9219.
+    :States: The `rows` times `columns` cells and the gaps between connected cells, row by row. The goal is not a state.
+    :Known values: V*(start) = 14.9219 with the default settings.
     """
     R, C, rng = rows, columns, np.random.default_rng(seed)
     check_size(2 * R - 1, 2 * C - 1)
@@ -81,12 +81,12 @@ def sand_grid(
 ) -> SSP:
     """SandGrid: a slippery grid with random costs, which are high in some cells and low in others.
 
-    GridWorld with costs of very different size, so that the shortest path is not the cheapest.
-    States, actions, transitions, start and goal are those of GridWorld.
+    The costs have very different sizes, so the shortest path is not the cheapest path. States, actions, transitions,
+    start and goal are those of GridWorld.
 
-    :Costs: Every action from a cell costs the same: ``cost_min ** u`` with u uniform on [0, 1) for each cell, drawn
-        from ``numpy.random.default_rng(seed)``, so the logarithms of the costs are uniform.
-    :Known values: Default settings: V*(start) = 0.9111.
+    :Costs: All actions in a cell cost ``cost_min ** u``. For each cell, ``numpy.random.default_rng(seed)`` draws u
+        uniformly from [0, 1). So the logarithms of the costs are uniform.
+    :Known values: V*(start) = 0.9111 with the default settings.
     """
     grid = grid_world(rows, columns, success)
     exponents = np.random.default_rng(seed).random(grid.states)
@@ -97,12 +97,12 @@ def sand_grid(
 def windy_grid() -> SSP:
     """WindyGrid: wind in the middle columns of a grid carries the walker upwards.
 
-    The windy grid of Sutton and Barto (1998, example 6.5).
+    This is the windy grid of Sutton and Barto (1998, example 6.5).
     Actions and costs are those of GridWorld.
 
-    :States: The 7 times 10 cells, row by row, without the goal cell.
-    :Transitions: The walker moves one cell in the direction of the action, and up by the wind of the column: 0 0 0 1 1
-        1 2 2 1 0 cells. The edge stops the walker.
+    :States: All 7 times 10 cells except the goal, row by row.
+    :Transitions: The walker moves one cell in the direction of the action. Then the wind carries the walker up by 0 0 0
+        1 1 1 2 2 1 0 cells (one number for each column). The edge stops the walker.
     :Start and goal: The start is the first cell of the fourth row, and the goal is the eighth cell of that row.
     :Known values: V*(start) = 15.0000, as in the book.
     """
@@ -114,14 +114,13 @@ def windy_grid() -> SSP:
 def sand_pit(cost: Share = 0.1, success: Share = 0.95) -> SSP:
     """SandPit: a small slippery grid on which one cell costs more than all others.
 
-    The grid of the UC-SSP paper with sand in its middle. With a smaller `cost`, a longer detour around the sand is
-    worthwhile, and the world is harder because c_min is smaller.
-    Actions, transitions, start and goal are those of GridWorld.
+    This is the grid of the UC-SSP paper with sand in the middle. If `cost` is smaller, a longer detour around the sand
+    is worthwhile, and c_min is smaller. Actions, transitions, start and goal are those of GridWorld.
 
-    :States: As in GridWorld, with 3 rows and 4 columns.
-    :Costs: 1 for every action in the cell in row 1, column 1; `cost` in all others.
-    :Known values: V*(start) = 0.5470 with the default settings. The paper prints 2.66, 0.55, 0.07 and 0.02 for a cost
-        of 0.5, 0.1, 0.01 and 0.001.
+    :States: The states of GridWorld with 3 rows and 4 columns.
+    :Costs: In the sand (row 1, column 1), every action costs 1. In all other cells, every action costs `cost`.
+    :Known values: V*(start) = 0.5470 with the default settings. The paper prints 2.66, 0.55, 0.07 and 0.02 for the
+        costs 0.5, 0.1, 0.01 and 0.001.
     """
     return grid_map(f". = {cost!r}\nS = {cost!r}\n~ = 1\nS...\n.~..\n...G", success)
 
@@ -130,12 +129,12 @@ def sand_pit(cost: Share = 0.1, success: Share = 0.95) -> SSP:
 def free_corner(cost: Share = 0.4, success: Share = 0.95) -> SSP:
     """FreeCorner: a small slippery grid on which the first four cells cost nothing.
 
-    The grid of the UC-SSP paper with zero costs, so algorithms that divide by the smallest cost need a variant. There
-    are no zero-cost loops, because every policy eventually slips out of the corner.
-    Actions, transitions, start and goal are those of GridWorld.
+    This is the grid of the UC-SSP paper with some zero costs. Algorithms that divide by the smallest cost need a
+    variant. There are no zero-cost loops, because every policy eventually slips out of the corner. Actions,
+    transitions, start and goal are those of GridWorld.
 
-    :States: As in GridWorld, with 3 rows and 4 columns.
-    :Costs: 0 in rows 0 and 1 of columns 0 and 1, `cost` elsewhere.
+    :States: The states of GridWorld with 3 rows and 4 columns.
+    :Costs: In rows 0 and 1 of columns 0 and 1, actions cost 0. In all other cells, actions cost `cost`.
     :Known values: V*(start) = 0.8642 with the default settings.
     """
     return grid_map(f". = {cost!r}\nS = 0\n, = 0\nS,..\n,,..\n...G", success)
@@ -145,15 +144,15 @@ def free_corner(cost: Share = 0.4, success: Share = 0.95) -> SSP:
 def self_loop(stay_cost: NotNegative = 0.1, exit_cost: NotNegative = 1.0) -> SSP:
     """SelfLoop: stay in the only state at a low cost per step, or pay once to reach the goal.
 
-    The smallest world in which the policy with the lowest average cost per step never reaches the goal, so methods for
-    average costs stay forever. It is in the first figure of the UC-SSP paper, with the goal as its second state.
+    This is the smallest world in which the policy with the lowest average cost per step never reaches the goal. So
+    methods that minimise the average cost stay forever. The first figure of the UC-SSP paper shows this world.
 
-    :States: One, the start.
-    :Actions: stay, exit.
-    :Transitions: Both are deterministic: stay stays, exit reaches the goal.
-    :Costs: `stay_cost` for stay, `exit_cost` for exit.
+    :States: The start is the only state.
+    :Actions: stay and exit.
+    :Transitions: Both actions are deterministic. stay has no effect, and exit reaches the goal.
+    :Costs: stay costs `stay_cost`, and exit costs `exit_cost`.
     :Start and goal: The start is the only state.
-    :Known values: V*(start) = exit_cost, 1.0000 with the default settings.
+    :Known values: V*(start) = exit_cost, which is 1.0000 with the default settings.
     """
     transitions, costs = np.array([[[1.0, 0.0], [0.0, 1.0]]]), [[stay_cost, exit_cost]]
     return SSP.from_dense(transitions, costs, action_names=("stay", "exit"))
