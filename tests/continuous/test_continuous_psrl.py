@@ -128,7 +128,7 @@ def test_a_saved_task_never_executes_a_file(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "own.py").write_text("raise SystemExit('executed')\ndef task(): ...")
     state = ContinuousPSRL.task_to_state(continuous.make("navigation").task(1))
     for name in ("own.py:task", "MountainCar-v0"):
-        with pytest.raises(ValueError, match="only files that you name yourself are executed"):
+        with pytest.raises(ValueError, match="goalward runs only files that you name"):
             ContinuousPSRL.task_from_state(state | {"world": {"id": name, "settings": {}}})
 
 
@@ -172,7 +172,7 @@ def test_what_was_learnt_serves_another_goal_and_other_costs() -> None:
         (
             ContinuousPSRL(),
             ContinuousTask([0.0] * 5, [1.0] * 5, 2, lambda x, a, rng: x, lambda x: x[:, 0] > 0.9, start=[0.5] * 5),
-            "the task has 5 dimensions; continuous-psrl plans on a lattice and allows at most 4: pass a function",
+            "the task has 5 dimensions, but continuous-psrl allows at most 4. Pass a function",
         ),
         (ContinuousPSRL(), worlds.grid_world(), "continuous-psrl needs a goal task with continuous states"),
         (agents.make("psrl"), line(), "psrl needs finitely many states"),

@@ -30,7 +30,7 @@ def test_cells_are_of_equal_size() -> None:
 
 def test_infinite_bounds_need_others() -> None:
     pole = gymnasium.make("CartPole-v1")
-    with pytest.raises(SettingError, match=r"coordinate 1 goes from -inf to inf; .* pass low and high"):
+    with pytest.raises(SettingError, match=r"coordinate 1 goes from -inf to inf; .* Pass low= and high="):
         gw.Discretize(pole, bins=3)
     env = gw.Discretize(pole, bins=3, low=[-2.4, -1.0, -0.2, -1.0], high=[2.4, 1.0, 0.2, 1.0])
     assert env.observation_space == gymnasium.spaces.Discrete(81)
@@ -65,7 +65,7 @@ def test_other_things_cannot_be_cut() -> None:
         gw.Discretize(gymnasium.make("FrozenLake-v1"), bins=3)
     with pytest.raises(SettingError, match="observations of int are None; Discretize needs a Box"):
         gw.Discretize(3, bins=3)  # type: ignore[arg-type]
-    with pytest.raises(ShapeError, match="both must be lists of the same length"):
+    with pytest.raises(ShapeError, match="pass two lists of the same length"):
         car(bins=3, low=[0.0])
     with pytest.raises(StateError, match="must be 2 finite numbers"):
         car(bins=3).observation(np.array([np.nan, 0.0]))

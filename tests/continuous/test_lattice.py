@@ -102,7 +102,7 @@ def test_giving_up_bounds_the_values_where_the_goal_is_out_of_reach() -> None:
 
 
 def test_goals_that_the_lattice_cannot_see_are_refused() -> None:
-    with pytest.raises(SettingError, match=r"no node of the lattice of 3 x 4 nodes lies in the goal set; .*more nodes"):
+    with pytest.raises(SettingError, match=r"the lattice of 3 x 4 nodes has no node in the goal set; .*more nodes"):
         Lattice(square(radius=0.2), [3, 4])
     with pytest.raises(SettingError, match="every node of the lattice lies in the goal set"):
         Lattice(square(radius=9.0), [3, 4])

@@ -85,7 +85,7 @@ def test_a_model_is_asked_for_where_a_table_is_needed() -> None:
     with pytest.raises(SettingError, match="mountain-car has continuous states, so it has no transition table"):
         worlds.load("mountain-car")
     assert worlds.load("grid-world").states == 11
-    with pytest.raises(SettingError, match=r"mountain-car has continuous states .*goalward\.continuous\.make"):
+    with pytest.raises(SettingError, match=r"mountain-car has continuous states.*goalward\.continuous\.make"):
         worlds.make("mountain-car")
     with pytest.raises(SettingError, match=r"grid-world has finitely many states; use goalward\.worlds\.make"):
         continuous.make("grid-world")

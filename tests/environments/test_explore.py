@@ -65,7 +65,7 @@ def test_taxi_with_its_many_starts_is_found_exactly() -> None:
 def test_slippery_ice_is_estimated_from_samples() -> None:
     """Each frequency of 40 samples is off by more than 0.36 with probability below 2 exp(-2 40 0.36²) = 7e-5; of
     the at most 132 frequencies one is, with probability below 0.01. The seed is fixed."""
-    with pytest.raises(ModelError, match=r"different outcomes when it was tried twice.* pass samples=100"):
+    with pytest.raises(ModelError, match=r"different outcomes in two tries.* pass samples=100"):
         gw.explore(gymnasium.make("FrozenLake-v1"))
     model = gw.explore(gymnasium.make("FrozenLake-v1"), samples=40, seed=1)
     ours, theirs = rows_by_name(model), rows_by_name(gw.from_gymnasium("FrozenLake-v1"))
@@ -140,7 +140,7 @@ def test_clone_and_restore_replace_copies() -> None:
 
 
 def test_states_that_hide_something_are_reported() -> None:
-    with pytest.raises(ModelError, match=r"different outcomes when it was tried twice.*pass a key="):
+    with pytest.raises(ModelError, match=r"different outcomes in two tries.*pass a key="):
         gw.explore(Corridor(hidden=True), goal=goal)
     env = Corridor(hidden=True)
     model = gw.explore(env, goal=goal, key=lambda observation: (observation, env.pushed))

@@ -173,7 +173,7 @@ class TestEnvironments:
         class Silent(self.Bare):
             action_space = None
 
-        with pytest.raises(SettingError, match=r"Silent has no action_space; set it to the number of actions"):
+        with pytest.raises(SettingError, match=r"Silent has no action_space; set action_space to"):
             learn(PSRL(), Silent(), 10)
 
 

@@ -1,4 +1,4 @@
-"""Continuous states: the class of tasks, the built-in tasks, the agents, and their regression belief and planner.
+"""Tasks with continuous states, and the agents that learn in them.
 
 >>> import goalward as gw
 >>> gw.continuous.make("navigation", wind=0.1).spec.actions
@@ -20,7 +20,7 @@ else:
 
 
 def make(id: str, /, **settings: Any) -> "ContinuousTask":
-    """Build the continuous task with an id, such as ``mountain-car``; `settings` are arguments of the task."""
+    """Return the continuous task `id`, such as ``mountain-car``, with `settings`."""
     from goalward.continuous.task import ContinuousTask
     from goalward.errors import SettingError
     from goalward.worlds.base import build

@@ -1,12 +1,12 @@
-"""PSRL-SSP on the cells of a box: the paper's approach to continuous states.
+"""PSRL-SSP on the cells of a box. This is how the paper treats continuous states.
 
-The box is cut into equal cells, which are the states of PSRL-SSP (see `psrl.py`); its goal is the goal set. The next
-cell depends on where in its cell the agent is. So the cells are not a Markov model of the task, and nothing about the
-algorithm is proved. It is the baseline of continuous PSRL-SSP.
+The box is cut into equal cells. PSRL-SSP (see `psrl.py`) treats each cell as one state. Its goal is the goal set. The
+next cell depends on the exact position of the agent in the current cell. So the cells do not have the Markov property,
+and nothing about the algorithm is proved. The algorithm serves as a baseline for continuous PSRL-SSP.
 
-A policy on cells may go in circles forever, although the sampled model says that it reaches the goal. An epoch of
-PSRL-SSP then lasts until the visits to a state–action pair have doubled, which takes longer and longer. An epoch of
-TSDE (see `psrl_variants.py`) is at most one step longer than the previous epoch.
+A policy on cells may go in circles forever, although the policy reaches the goal in the sampled model. In PSRL-SSP,
+such an epoch lasts until the visits to a state–action pair have doubled, which takes longer each time. TSDE (see
+`psrl_variants.py`) makes each epoch at most one step longer than the previous epoch.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ EPOCHS = {"psrl": PSRL, "tsde": TSDE}
 
 @register("aggregated-psrl")
 class AggregatedPSRL(ContinuousAgent):
-    """PSRL-SSP on equal cells of a box, as in the paper's experiment with the mountain car."""
+    """PSRL-SSP with the equal cells of a box as states, as in the paper's mountain car experiment."""
 
     cells: Size | Sequence[Size] = 12
-    """The number of cells on each axis: one number, or a list with one for each axis. The paper uses 18 by 7."""
+    """The number of cells on each axis: one number, or a list with one number per axis. The paper uses 18 by 7."""
 
     prior: Prior = Dirichlet()
     """The prior over the transition probabilities between cells."""
 
     epochs: Literal["psrl", "tsde"] = "psrl"
-    """The rule that ends epochs: "psrl", or "tsde", which ends an epoch sooner if the policy goes in circles."""
+    """The rule that ends epochs. If a policy goes in circles, "tsde" ends the epoch sooner than "psrl"."""
 
     def set_up(self, task: TaskSpec) -> None:
         self._cells = Cells(task.low, task.high, per_axis("cells", self.cells, task.dimensions, MOST_CELLS))
@@ -79,7 +79,7 @@ class AggregatedPSRL(ContinuousAgent):
 
 
 class PlanOnCells(Policy[Floats], Stop[Floats]):
-    """Applies a plan on cells, its policy and its stop conditions, to the points of the box."""
+    """Applies the policy and the stop conditions of a plan on cells to the points of the box."""
 
     def __init__(self, agent: AggregatedPSRL, plan: Plan):
         shape = agent.table.task.costs.shape

@@ -18,20 +18,20 @@ MOST_CELLS = 1_000_000
 
 
 class Discretize(gymnasium.ObservationWrapper[Any, Any, Any]):
-    """Cuts `Box` observations into equal cells; the agent observes the number of the cell as its state.
+    """Cuts a `Box` observation space into equal cells; each observation is replaced by its cell number.
 
-    A cell contains many true states, so the world looks random to the agent even if it is deterministic, and it is not
-    Markov. No bound on regret covers this case.
+    A cell contains many true states. So the world looks random to the agent even if the environment is deterministic,
+    and the cells do not have the Markov property. No bound on regret covers this case.
 
     Parameters
     ----------
     env
         An environment whose observation space is a Box with one axis.
     bins
-        The number of cells on each axis: one number for all axes, or a list with one for each axis.
+        The number of cells on each axis: one number for all axes, or a list with one number per axis.
     low, high
-        The bounds of the cells on each axis, if those of the observation space are infinite or too wide. An observation
-        outside the bounds belongs to the nearest cell.
+        The bounds of the cells on each axis. The default is the bounds of the observation space; if these are infinite
+        or too wide, pass your own. An observation outside the bounds belongs to the nearest cell.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Converts observations to points of a box, points to cells, and action numbers to the actions of an environment.
+"""Converts observations to points of a box, points to cells, and action numbers to actions of an environment.
 
-Like the encoding of tabular worlds (`goalward.acting.encoding`), a `BoxEncoding` can be stored in a file. Gymnasium's
-Acrobot and Pendulum observe cosines and sines of angles; the functions that compute the angles have names in files. A
-user who passed a function of their own has to pass it again when the file is read.
+A `BoxEncoding` can be stored in a file. The observations of Gymnasium's Acrobot and Pendulum contain cosines and sines
+of angles; files store the names of the functions that compute these angles. Files do not store a user's own function,
+so the user must pass this function again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ StateFunction = Callable[[Any], ArrayLike]
 
 
 def checked_point(value: Any, dimensions: int, name: str = "state") -> Floats:
-    """Return a point as an array; raises StateError unless it consists of `dimensions` finite numbers."""
+    """Return the point `value` as an array; raises StateError unless `value` has `dimensions` finite numbers."""
     try:
         point = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
@@ -36,7 +36,7 @@ def checked_point(value: Any, dimensions: int, name: str = "state") -> Floats:
 class Cells:
     """The equal cells of a box, numbered in the order of `numpy.unravel_index`.
 
-    `shape` is the number of cells on each axis. Points outside the box belong to the nearest cell.
+    `shape` has the number of cells on each axis. Points outside the box belong to the nearest cell.
     """
 
     def __init__(self, low: Floats, high: Floats, shape: Sequence[int]):
@@ -44,7 +44,7 @@ class Cells:
         self.width: Floats = (high - low) / self.shape
 
     def of(self, points: Floats) -> Int64s:
-        """Return the number of the cell of each point ``[n, m]``."""
+        """Return, for each point in `points` ``[n, m]``, the number of its cell."""
         index = np.floor((points - self.low) / self.width).astype(np.int64).clip(0, self.shape - 1)
         return np.asarray(np.ravel_multi_index(tuple(index.T), tuple(self.shape)), dtype=np.int64)
 
@@ -52,13 +52,13 @@ class Cells:
         return int(self.of(point[np.newaxis])[0])
 
     def centres(self) -> Floats:
-        """Return the middle of each cell, ``[n, m]``."""
+        """Return the centre of each cell, ``[n, m]``."""
         corners = np.stack(np.unravel_index(np.arange(math.prod(self.shape)), tuple(self.shape)), axis=1)
         return np.asarray(self.low + (corners + 0.5) * self.width)
 
 
 def with_angles(observation: Any, angles: int) -> Floats:
-    """Return the angles and speeds of an observation that has the cosine and sine of each angle, then the speeds."""
+    """Return the angles and speeds from an observation with the cosine and sine of each angle and the speeds."""
     numbers = checked_point(observation, 3 * angles, "observation")
     pairs = numbers[: 2 * angles].reshape(-1, 2)
     return np.append(np.arctan2(pairs[:, 1], pairs[:, 0]), numbers[2 * angles :])
@@ -76,7 +76,7 @@ STATE_FUNCTIONS: dict[str, StateFunction] = {
 class BoxEncoding:
     """Converts observations to states, and action numbers to actions of the environment.
 
-    `actions` ``[A, ...]`` has the argument of ``env.step`` for each action. `name` is the name of the state `function`.
+    `actions` ``[A, ...]`` has the argument of ``env.step`` for each action. `function` is named `name`.
     """
 
     dimensions: int
@@ -85,7 +85,7 @@ class BoxEncoding:
     function: StateFunction = np.asarray
 
     def state(self, observation: Any) -> Floats:
-        """Return the state of an observation; raises StateError if it is not a point of finite numbers."""
+        """Return the state for an observation; raises StateError unless the state has `dimensions` finite numbers."""
         return checked_point(self.function(observation), self.dimensions)
 
     def action(self, number: int) -> Any:
@@ -97,11 +97,11 @@ class BoxEncoding:
 
     @classmethod
     def from_state(cls, state: dict[str, Any], key: StateFunction | None = None) -> BoxEncoding:
-        """Return the encoding that `to_state` saved; `key` is the function that was passed as ``state=``."""
+        """Return the encoding that `to_state` saved; `key` computes states if the file has no function."""
         function = STATE_FUNCTIONS.get(state["state"], key)
         if function is None:
-            raise SettingError("the file does not store the function that computes states; pass it as key=function")
+            raise SettingError("the function that computes states is not in the file; pass it as key=function")
         actions = np.array(state["actions"])
         if not actions.ndim or not len(actions) or actions.dtype.kind not in "iuf":
-            raise ValueError(f"actions have shape {actions.shape} and dtype {actions.dtype}")
+            raise ValueError(f"actions have shape {actions.shape} and dtype {actions.dtype}; they must be numbers")
         return cls(int(state["dimensions"]), actions, state["state"], function)

@@ -1,22 +1,22 @@
 """A continuous goal task as a stochastic shortest path problem on a lattice.
 
 Definition
-    Nodes are evenly spaced on each axis of a box; an axis that is not periodic has a node at each bound. A function f
-    on the nodes is extended to the box by multilinear interpolation: the corners of the cell around a point x have
-    weights w_j(x) >= 0 that sum to 1, and f(x) = sum of w_j(x) f(corner j).
+    Nodes are evenly spaced on each axis of a box. An axis that does not wrap around has a node at each bound. A
+    function f on the nodes is extended to the box by multilinear interpolation: the corners of the cell around a point
+    x have weights w_j(x) >= 0 that sum to 1, and f(x) = sum of w_j(x) f(corner j).
 
 The chain
-    If action a of a model leads from node x to the point y, then on the lattice a leads from x to the corners of the
-    cell around y with probabilities w_j(y), or to the goal if y lies in the goal set. Points outside the box are moved
-    to its surface. If y is random, it is replaced by a few equally likely points. The corners have the mean y, so this
-    is a Markov chain approximation (Kushner and Dupuis). Its error is the variance that the random corner adds: on each
-    axis, at most a quarter of the squared distance between nodes.
+    Suppose action a of a model leads from node x to the point y. If y lies in the goal set, action a on the lattice
+    leads from x to the goal. Otherwise, it leads from x to the corners of the cell around y, with probabilities w_j(y).
+    A point y outside the box is replaced by the nearest point of the box. If y is random, it is replaced by a few
+    equally likely points. The mean of the corners is y, so this is a Markov chain approximation (Kushner and Dupuis).
+    The random corner adds variance: on each axis, at most a quarter of the squared distance between nodes.
 
 Nodes in the goal set are merged into the goal. The other nodes are the states, in the order of the lattice.
 
 Giving up
     The SSP has an additional action, which costs `give_up` and leads to the goal. So every value is at most `give_up`.
-    In a state whose value is smaller without this action, it changes nothing.
+    If the value of a state is smaller without this action, the action does not change the value.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from goalward.ssp.model import SSP
 
 
 class LatticeArrays(NamedTuple):
-    """The lattice in the form that kernels need: the axes, and the state of each node."""
+    """The lattice in the form that kernels need. It has the axes and the state of each node."""
 
     low: Floats
     spacing: Floats
@@ -46,10 +46,10 @@ class LatticeArrays(NamedTuple):
 
 
 class Lattice:
-    """A lattice over a box, whose nodes are the states of an SSP; `nodes` is the number of nodes on each axis.
+    """A lattice over the box of a task; `nodes` has the number of nodes on each axis.
 
-    `points` ``[S, m]`` are the nodes outside the goal set, which are the states of the SSP. `spacing` ``[m]`` is the
-    distance between neighbouring nodes. `state_of` is the state of each node, S for nodes in the goal set.
+    `points` ``[S, m]`` are the nodes outside the goal set; they are the states of the SSP. `spacing` ``[m]`` is the
+    distance between neighbouring nodes. `state_of` has the state of each node, and S for nodes in the goal set.
     """
 
     def __init__(self, task: TaskSpec, nodes: Sequence[int]):
@@ -62,32 +62,31 @@ class Lattice:
         inside = task.goal(points)
         if not inside.any():
             raise SettingError(
-                f"no node of the lattice of {' x '.join(map(str, self.nodes))} nodes lies in the goal set; the nodes"
-                f" are {', '.join(f'{width:.3g}' for width in self.spacing)} apart: use more nodes, or a wider goal"
+                f"the lattice of {' x '.join(map(str, self.nodes))} nodes has no node in the goal set; the nodes are"
+                f" {', '.join(f'{width:.3g}' for width in self.spacing)} apart: use more nodes or a larger goal set"
             )
         if inside.all():
-            raise SettingError("every node of the lattice lies in the goal set; there is nothing to learn")
+            raise SettingError("every node of the lattice lies in the goal set; pass a smaller goal set")
         self.points: Floats = np.ascontiguousarray(points[~inside])
         self.state_of: Int32s = np.full(len(points), len(self.points), dtype=np.int32)
         self.state_of[~inside] = np.arange(len(self.points))
         self.arrays = LatticeArrays(low, self.spacing, self.nodes, self.periodic, self.state_of)
 
     def nearest(self, points: Floats) -> Bools:
-        """Return for each node, also in the goal set, whether it is the nearest node of at least one of the points."""
+        """Return a mask over all nodes (goal set included) that marks the nearest node of each point in `points`."""
         node = np.rint((self.task.folded(points) - self.task.low) / self.spacing).astype(np.int64)
         marked: Bools = np.zeros(self.nodes, dtype=np.bool_)
         marked[tuple(np.where(self.periodic, node % self.nodes, np.clip(node, 0, self.nodes - 1)).T)] = True
         return marked.ravel()
 
     def model(self, successors: Floats, costs: Floats, give_up: float) -> SSP:
-        """Return the SSP of a model with costs ``[S, A]``.
+        """Return the SSP of a model with these `successors` and `costs` ``[S, A]``.
 
-        ``successors[S, A, q, m]`` are the q equally likely next points of each state–action pair. The additional
-        action costs `give_up`.
+        ``successors[s, a]`` ``[q, m]`` are q equally likely next points. An additional action costs `give_up`.
         """
         S, A, q, m = successors.shape
         if not np.isfinite(successors).all():
-            raise StateError("the sampled model leads to states that are not finite, as the steps are too large")
+            raise StateError("the sampled model has steps so large that its states are not finite")
         flat = self.task.folded(successors.reshape(-1, m))
         indptr, room = np.zeros(S * (A + 1) + 1, dtype=np.int64), S * (A * min(q << m, S + 1) + 1)
         targets, weights = np.empty(room, dtype=np.int32), np.empty(room)
@@ -96,7 +95,7 @@ class Lattice:
         return SSP._trusted(indptr, targets[:used].copy(), weights[:used].copy(), full, 0)
 
     def interpolate(self, points: Floats, values: Floats) -> Floats:
-        """Return the interpolated value at some points ``[n, m]``; `values` are those of the states, the goal has 0."""
+        """Return the interpolated value at each of the `points` ``[n, m]``; `values` are the values of the states."""
         out, folded = np.empty(len(points)), self.task.folded(points)
         interpolate_values(folded, self.task.goal(folded), self.arrays, values, out)
         return out
@@ -104,7 +103,7 @@ class Lattice:
 
 @kernel
 def corners(point: Floats, lattice: LatticeArrays, numbers: Int64s, weights: Floats) -> None:
-    """Write the node number and the weight of each corner of the cell around a point."""
+    """For each corner of the cell around `point`, write its node number to `numbers` and its weight to `weights`."""
     low, spacing, nodes, periodic, _ = lattice
     count = 1
     numbers[0] = 0
@@ -136,7 +135,7 @@ def write_rows(
     points: Floats, reached: Bools, q: int, A: int, lattice: LatticeArrays, S: int,
     indptr: Int64s, targets: Int32s, weights: Floats,
 ) -> int:  # fmt: skip
-    """Write the transitions of the SSP, sorted, merged and without zeros; return the number of entries."""
+    """Write the transitions of the SSP in sorted order, without duplicates or zeros; return their number."""
     size = 1 << len(lattice.low)
     numbers = np.empty(size, np.int64)
     shares = np.empty(size)

@@ -1,11 +1,11 @@
 """The policy that an agent for continuous states exports: a table of expected costs on a lattice.
 
-Q[i, a] is the expected cost to the goal from node i of the lattice under the posterior mean, if the agent plays action
-a first and optimal actions after it. The policy interpolates Q between the corners of the cell around a state, or takes
-it from the nearest node. It plays the action with the smallest Q and breaks ties at random. States outside the box are
-moved to its surface. A file stores the whole policy, which needs neither the goal set nor the costs nor the belief.
+Q[i, a] is the expected cost to the goal under the posterior mean if the agent starts at node i, plays action a first
+and then plays optimally. In a state, the policy interpolates Q between the corners of the surrounding cell, or takes Q
+from the nearest node. It plays the action with the smallest Q and breaks ties at random. A state outside the box is
+replaced by the nearest point of the box. The policy needs no goal set, no costs and no belief.
 
-Nothing is proved about the policy: on a coarse lattice it may go in circles and miss the goal. `evaluate` shows this.
+Nothing is proved about the policy. On a coarse lattice, the policy may never reach the goal; test it with `evaluate`.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ class LatticePolicy(FrozenPolicy):
     Attributes
     ----------
     low, high, periodic, nodes
-        The bounds of the box, which coordinates wrap around, and the number of nodes on each axis, all ``[m]``.
+        Arrays ``[m]``: the bounds of the box, whether each axis wraps around, and the number of nodes on each axis.
     values
-        ``[n, A]``: Q at each node, in the order of `numpy.unravel_index`. If the policy is for cells, `values` are
-        minus the probabilities of the actions instead.
+        ``[n, A]``: Q at each node, in the order of `numpy.unravel_index`. In a policy on cells, `values` has minus the
+        probabilities of the actions.
     seen
-        ``[n]``: True if the agent has acted in a state whose nearest node is this one.
+        ``[n]``: for each node, whether the agent has acted in a state whose nearest node is this node.
     interpolated
         Whether Q is interpolated. If not, the nodes are the centres of equal cells, and Q is constant in each cell.
     encoding
@@ -79,7 +79,7 @@ class LatticePolicy(FrozenPolicy):
         return int(best[0] if len(best) == 1 else best[int(draw() * len(best))])
 
     def cell(self, state: Floats) -> tuple[Int64s, Floats]:
-        """Return the lower corner of the cell around a state, and the position of the state in it, from 0 to 1."""
+        """Return the lower corner of the cell around `state`, and the position in the cell, from 0 to 1."""
         place = (state - self.low) / self._spacing
         last = self.nodes - 1
         place = np.where(self.periodic, np.mod(place, self.nodes), np.clip(place, 0, last))
@@ -87,7 +87,7 @@ class LatticePolicy(FrozenPolicy):
         return lower, place - lower
 
     def knows(self, observation: Any) -> bool:
-        """Return whether the agent has acted in a state with the same nearest node."""
+        """Return whether the agent has acted in a state that has the same nearest node as this observation."""
         lower, share = self.cell(self.encoding.state(observation))
         nearest = np.rint(lower + share * self.interpolated).astype(np.int64) % self.nodes
         return bool(self._seen[tuple(nearest)])
@@ -96,7 +96,7 @@ class LatticePolicy(FrozenPolicy):
         task: Any = world.task(1)
         same = isinstance(task, TaskSpec) and np.array_equal((task.low, task.high), (self.low, self.high))
         if not same or not np.array_equal(task.encoding.actions, self.encoding.actions):
-            raise SettingError(f"{world} does not have the box and the actions of the task in which the policy learnt")
+            raise SettingError(f"the policy learnt in a task whose box or actions differ from {world}")
         return ContinuousPlan(Deployed(self), Stop())
 
     def to_state(self) -> dict[str, Any]:
@@ -124,7 +124,7 @@ class LatticePolicy(FrozenPolicy):
 
 
 class Deployed(Policy[Floats]):
-    """The policy as part of a plan: it acts on states, not on observations."""
+    """A `LatticePolicy` as part of a plan, which passes states instead of observations."""
 
     def __init__(self, policy: LatticePolicy):
         self.policy = policy

@@ -1,11 +1,11 @@
 """Continuous PSRL-SSP: posterior sampling for goal tasks with continuous states.
 
-The epochs are those of PSRL-SSP (see `agents/posterior/psrl.py`), but the sampled model is smooth dynamics instead of a
+The algorithm follows PSRL-SSP (see `agents/posterior/psrl.py`), but a sampled model has smooth dynamics instead of a
 table. Nothing about this algorithm is proved. docs/reference/agents-continuous.md says which parts are published.
 
 Pseudo-code
      1  Input: the box, the goal set, the costs; D features, a lattice over the box
-     2  t <- 1, l <- 0, K_{-1} <- 0, t_0 <- 0, k_{t_0} <- 0; give_up <- the largest cost times all nodes of all axes
+     2  t <- 1, l <- 0, K_{-1} <- 0, t_0 <- 0, k_{t_0} <- 0; give_up <- the largest cost times sum of nodes per axis
      3  for episodes k = 1, ..., K:
      4      while x_t is not in the goal set:
      5          if k - k_{t_l} > K_{l-1} or det(I + sum phi phi^T) of some action has doubled since t_l:
@@ -15,16 +15,16 @@ Pseudo-code
      9                  draw dynamics and noise from the posterior
     10                  V_l <- the optimal values on the lattice, where giving up costs give_up
     11                  until V_l(x_t) < give_up
-    12              if no draw passed: give_up <- 2 give_up, solve the last draw again
-    13          play a_t, which minimises c(x_t, a) + E V_l(x') under the draw, observe x_{t+1}
+    12              if no draw met line 11: give_up <- 2 give_up, and solve the last draw again
+    13          play a_t, which minimises c(x_t, a) + E V_l(x') under the draw, and observe x_{t+1}
     14          update the posterior
 
 Giving up
-    A sampled model may not lead to the goal. The paper's theory needs a prior on models whose values are at most some
-    B. Here B is give_up: the planner may give up at that cost in every state, so values are bounded. If a draw gives up
-    in the agent's state, it is outside the support of the prior, and a new model is drawn. As B is not known, it is
-    doubled after `draws` such draws in a row, as EB-SSP doubles its estimate. If the plan gives up everywhere around
-    the agent, all actions look the same, and the agent plays a random action.
+    In a sampled model, the goal may be out of reach. The paper's theory needs a prior on models whose values are at
+    most some bound B. Here, give_up takes the place of B: in every state, the planner may give up at this cost, so all
+    values are bounded. If the optimal plan for a draw gives up in the agent's state, the draw is rejected, and a new
+    model is drawn. After `draws` rejected draws in a row, give_up is doubled, as EB-SSP doubles its estimate of B. If
+    the plan gives up everywhere around the agent, all actions look the same, and the agent plays a random action.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ Nodes = Annotated[int, Ge(3)]
 MOST_NODES = 1_000_000
 NODES = {1: 201, 2: 61, 3: 25, 4: 15}
 SWALLOWED = 0.25
-"""The lattice ignores noise below this share of the distance between nodes: interpolation adds as much variance."""
+"""The lattice ignores noise below this share of the node distance, because interpolation adds as much variance."""
 
 
 class ContinuousAgent(Learner[TaskSpec, ContinuousPlan]):
     """An algorithm that learns in tasks with continuous states.
 
-    Files do not store the goal and cost functions of a task. An agent read from a file keeps its saved state unchanged
-    until a run resumes with the task.
+    Files do not store the goal and cost functions of a task. If an agent was read from a file and these functions are
+    missing, the agent keeps its saved state unchanged until a run resumes with the task.
     """
 
     continuous: ClassVar[bool] = True
@@ -81,7 +81,7 @@ class ContinuousAgent(Learner[TaskSpec, ContinuousPlan]):
 
     @abstractmethod
     def set_up(self, task: TaskSpec) -> None:
-        """Prepare the agent, without experience, for a task that has its goal and cost functions."""
+        """Prepare the agent to learn in `task` from scratch; `task` must have its goal and cost functions."""
 
     def to_state(self) -> dict[str, Any]:
         return super().to_state() if self._saved is None else self._saved
@@ -93,7 +93,7 @@ class ContinuousAgent(Learner[TaskSpec, ContinuousPlan]):
             self._saved = state
 
     def restart(self) -> None:
-        """Start an episode; if a resumed run has a new task, set the agent up for it with what it has learnt."""
+        """Start an episode. If a resumed run has a new task object, set up the agent again and restore its state."""
         if self.task is self._begun_on:
             return
         learnt, rng = self.to_state(), self.rng
@@ -106,20 +106,20 @@ class ContinuousAgent(Learner[TaskSpec, ContinuousPlan]):
 
     @staticmethod
     def task_to_state(task: TaskSpec) -> dict[str, Any]:
-        """Return a task as plain data and arrays, with its id and settings if it is a registered task."""
+        """Return `task` as plain data and arrays; for a registered task, the data include its id and settings."""
         plain = {name: getattr(task, name) for name in ("low", "high", "periodic", "episodes")}
         names = {name: list(getattr(task, name)) for name in ("coordinates", "action_names")}
         return plain | names | {"world": None if task.origin is None else dict(task.origin)}
 
     @staticmethod
     def task_from_state(state: dict[str, Any]) -> TaskSpec:
-        """Return the task that `task_to_state` saved; it has functions only if it is a registered task."""
+        """Return the task that `task_to_state` saved; only a registered task has its goal and cost functions."""
         from goalward.continuous import make
 
         episodes = check("episodes", state["episodes"], between(1, LARGEST_NUMBER))
         if (world := state["world"]) is not None:
             if is_foreign(world["id"]):
-                raise ValueError(f"its world is {world['id']}; only files that you name yourself are executed")
+                raise ValueError(f"its task comes from {world['id']}, and goalward runs only files that you name")
             return make(world["id"], **world["settings"]).task(episodes)
         box = {name: state[name] for name in ("low", "high", "periodic", "coordinates")}
         return replace(task_spec(**box, actions=list(state["action_names"]), goal=None, cost=1.0), episodes=episodes)
@@ -127,7 +127,7 @@ class ContinuousAgent(Learner[TaskSpec, ContinuousPlan]):
 
 @register("continuous-psrl")
 class ContinuousPSRL(ContinuousAgent):
-    """Posterior sampling for continuous states of at most four dimensions; learns dynamics and noise."""
+    """Posterior sampling for tasks with at most four continuous dimensions; learns dynamics and noise."""
 
     recommended: ClassVar[str] = "continuous states"
 
@@ -135,23 +135,23 @@ class ContinuousPSRL(ContinuousAgent):
     """D, the number of random Fourier features; by default 16 times 2^m in m dimensions."""
 
     nodes: Nodes | Sequence[Nodes] | None = None
-    """The number of lattice nodes on each axis: one number, or a list with one for each axis. The default is 201, 61,
+    """The number of lattice nodes on each axis: one number, or a list with one number per axis. The default is 201, 61,
     25 or 15 nodes in 1, 2, 3 or 4 dimensions."""
 
     draws: Size = 8
-    """If this many models in a row give up in the agent's state, the cost of giving up is doubled."""
+    """The cost of giving up is doubled if this many sampled models in a row give up in the agent's state."""
 
     tolerance: Confidence = 1e-3
     """The guaranteed relative precision of the optimal values of a sampled model on the lattice."""
 
     def set_up(self, task: TaskSpec) -> None:
-        """Lines 1 and 2."""
+        """Run lines 1 and 2 of the pseudo-code."""
         m = task.dimensions
         if m > MOST_DIMENSIONS:
             raise SettingError(
-                f"the task has {m} dimensions; {self.name} plans on a lattice and allows at most {MOST_DIMENSIONS}:"
-                " pass a function state= that computes fewer numbers, with their bounds, or use a tabular agent"
-                " in gw.Environment(gw.Discretize(env, bins=...), ...)"
+                f"the task has {m} dimensions, but {self.name} allows at most {MOST_DIMENSIONS}. Pass a function state="
+                " that computes fewer numbers, and their bounds low= and high=, or use a tabular agent in"
+                " gw.Environment(gw.Discretize(env, bins=...), ...)"
             )
         nodes = NODES[m] if self.nodes is None else self.nodes
         self._lattice = Lattice(task, per_axis("nodes", nodes, m, MOST_NODES))
@@ -165,7 +165,7 @@ class ContinuousPSRL(ContinuousAgent):
         self._previous: Solution | None = None
 
     def plan(self, state: Floats) -> ContinuousPlan:
-        """Lines 6 to 12."""
+        """Start an epoch and return its plan (lines 6 to 12 of the pseudo-code)."""
         K_previous = self.k - self.k_start
         self.k_start = self.k
         dynamics, values = self.draw(state)
@@ -173,17 +173,17 @@ class ContinuousPSRL(ContinuousAgent):
         return ContinuousPlan(LookAhead(self, dynamics, values), stop, points=self._lattice.points, values=values)
 
     def observe(self, steps: Steps) -> None:
-        """Line 14; also advance k."""
+        """Update the posterior (line 14 of the pseudo-code) and the episode number k."""
         self.belief.update(steps)
         self.k += int(np.count_nonzero(steps.reached))
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore what `to_state` returned; if the costs of the task are larger now, give_up is larger too."""
+        """Restore the saved `state`, but raise give_up at least to its initial value for the current task."""
         least = self.give_up if self.task.has_functions else 0.0
         super().restore(state | {"give_up": max(least, state["give_up"])})
 
     def draw(self, state: Floats) -> tuple[Dynamics, Floats]:
-        """Lines 8 to 12: draw a model that does not give up in a state, and return it with its values."""
+        """Draw models until one does not give up in `state` (lines 8 to 12); return the last model and its values."""
         for _ in range(self.draws):
             dynamics = self.belief.sample(self.rng)
             values = self.solve(dynamics)
@@ -194,7 +194,7 @@ class ContinuousPSRL(ContinuousAgent):
         return dynamics, self.solve(dynamics)
 
     def solve(self, dynamics: Dynamics) -> Floats:
-        """Return the optimal values of a model on the lattice, starting from those of the previous model."""
+        """Return the optimal values of a model on the lattice; the solver starts from the previous model's values."""
         self._previous = solve_all(self.on_lattice(dynamics), self.tolerance, self._previous)
         return self._previous.values
 
@@ -236,7 +236,7 @@ class ContinuousPSRL(ContinuousAgent):
 
 
 class LookAhead(Policy[Floats]):
-    """Line 13: the policy that looks one step ahead from the true state and then uses the values on the lattice."""
+    """The policy in line 13: it minimises the cost of a step plus the lattice value of the next state."""
 
     def __init__(self, agent: ContinuousPSRL, dynamics: Dynamics, values: Floats):
         self.belief, self.lattice, self.task = agent.belief, agent._lattice, agent.task
@@ -245,7 +245,7 @@ class LookAhead(Policy[Floats]):
         self.flat = agent.give_up * agent.tolerance
 
     def act(self, state: Floats, draw: Callable[[], float]) -> int:
-        """Return the action with the least expected cost, or a random one if the plan gives up everywhere nearby."""
+        """Return the action with the least expected cost, or a random action if the plan gives up everywhere nearby."""
         chance = draw()  # at every step, so that the random numbers do not depend on the values
         point = state[np.newaxis]
         moved = self.belief.moved(point, self.belief.features(point), self.dynamics)[0]
@@ -258,7 +258,7 @@ class LookAhead(Policy[Floats]):
 
 
 class InformationStop(Stop[Floats]):
-    """Line 5: ends a plan after `goals` goals, or when det(I + sum phi phi^T) of an action has doubled."""
+    """Ends a plan (line 5) after `goals` goals, or when det(I + sum phi phi^T) has doubled for an action."""
 
     def __init__(self, belief: FourierRegression, goals: int):
         self.belief, self.goals = belief, goals

@@ -5,35 +5,36 @@ Model
 
         (x' - x) / span = W_a^T phi(x) + noise,     noise_i ~ N(0, sigma_i^2),
 
-    where span is the side of the box in each coordinate. The features are
+    where span is the length of the box in each coordinate. The features are
 
         phi(x) = [ sqrt(2 / D) cos(z omega_j / l + b_j), j = 1..D;  1;  z ],   omega_j ~ N(0, I), b_j ~ U[0, 2 pi],
 
-    where z is the state scaled to [-1, 1]; for a coordinate that wraps around, z has the cosine and sine of its angle.
+    where z is the state scaled to [-1, 1]. For a coordinate that wraps around, z has the cosine and sine of its angle.
     The D cosines approximate a Gaussian process with a squared exponential kernel of length l (Rahimi, Recht 2007).
 
 Prior
-    sigma_i^2 ~ inverse gamma(a_0, b_0). Given sigma_i, all entries of column i of W_a are N(0, sigma_i^2 r^2). With
-    y = (x' - x) / span, G_a = sum phi phi^T and M_a = sum phi y^T over the steps of action a, and N steps in total:
+    sigma_i^2 ~ inverse gamma(a_0, b_0). Given sigma_i, all entries of column i of W_a are N(0, sigma_i^2 r^2). Let N be
+    the number of steps and y = (x' - x) / span. For each action a, let G_a = sum phi phi^T and M_a = sum phi y^T,
+    summed over the steps with action a. The posterior is
 
         W_a | sigma ~ N(L_a^-1 M_a, sigma_i^2 L_a^-1),  L_a = G_a + I / r^2,
         sigma_i^2  ~ inverse gamma(a_0 + N / 2, b_i),   b_i = b_0 + 1/2 sum y_i^2 - 1/2 sum_a M_ai^T L_a^-1 M_ai.
 
 Length and ratio
-    l and r maximise the marginal likelihood, whose logarithm is, up to a constant,
+    The belief chooses l and r from a grid to maximise the marginal likelihood, whose logarithm (plus a constant) is
 
-        -1/2 m sum_a log det(I + r^2 G_a) - (a_0 + N / 2) sum_i log b_i,
+        -1/2 m sum_a log det(I + r^2 G_a) - (a_0 + N / 2) sum_i log b_i.
 
-    over a grid of values for l and r. They are chosen again whenever the number of steps has grown by half. The choice
-    uses at most 4,096 steps, evenly spread over all steps. Everything else uses all steps.
+    The belief chooses l and r again whenever the number of steps has grown by half. The choice uses at most 4,096
+    steps, evenly spread over all steps. All other computations use all steps.
 
 Walls
-    A step from the inside that ends on the surface of the box was stopped there, which no smooth function describes.
-    The belief ignores such steps. It does learn from steps that start on the surface.
+    If a step starts inside the box and ends on its surface, a wall stopped the step. No smooth function describes this,
+    so the belief ignores such steps. It does learn from steps that start on the surface.
 
 Linear algebra
-    The kernels replace a library because a run must be a pure function of its seed. The order in which a library adds
-    numbers depends on its threads and on the processor; that of the kernels does not. Inner loops run over independent
+    A run must be a pure function of its seed. A linear algebra library adds numbers in an order that depends on threads
+    and on the processor, so this module uses its own kernels, whose order is fixed. Inner loops run over independent
     entries, so the compiler can vectorise them without changing the order of any sum.
 """
 
@@ -61,17 +62,17 @@ CHUNK = 4096
 
 
 class Dynamics(NamedTuple):
-    """One sampled model: the weights ``[A, d, m]``, and the noise ``[m]``, in units of the state."""
+    """One model of the dynamics: the weights ``[A, d, m]``, and the noise ``[m]`` in units of the state."""
 
     weights: Floats
     noise: Floats
 
 
 class FourierRegression:
-    """A distribution over smooth dynamics in a box, with D = `features` cosines whose frequencies `rng` draws.
+    """A distribution over smooth dynamics in the box of `task`; it has D = `features` cosines, drawn with `rng`.
 
-    `length` and `ratio` are the current l and r. `gram` ``[A, d, d]`` is the lower half of G_a, `moments`
-    ``[A, d, m]`` is M_a, and `inverses` ``[A, d, d]`` are (I + G_a)^-1.
+    `length` and `ratio` are the current l and r. For each action a, `gram` ``[A, d, d]`` has the lower half of G_a,
+    `moments` ``[A, d, m]`` has M_a, and `inverses` ``[A, d, d]`` has (I + G_a)^-1.
     """
 
     def __init__(self, task: TaskSpec, features: int, rng: np.random.Generator):
@@ -95,7 +96,7 @@ class FourierRegression:
         return len(self.actions)
 
     def features(self, states: Floats, length: float | None = None) -> Floats:
-        """Return phi at some states, ``[n, d]``."""
+        """Return the features phi of each state in `states`, ``[n, d]``; `length` replaces the current l."""
         z = 2.0 * (states - self.task.low) / self.span - 1.0
         wraps = self.task.periodic
         if wraps.any():
@@ -105,7 +106,7 @@ class FourierRegression:
         return phi
 
     def update(self, steps: Steps) -> None:
-        """Update the posterior with some steps; choose length and ratio again if there are enough new steps."""
+        """Update the posterior with `steps`; choose length and ratio again if there are enough new steps."""
         inside = ~self.on_surface(steps.next_states) | self.on_surface(steps.states)
         before = self.steps
         change = (steps.next_states[inside] - steps.states[inside]) / self.span
@@ -128,7 +129,7 @@ class FourierRegression:
         return np.asarray(touches.any(axis=1))
 
     def accumulate(self, first: int) -> None:
-        """Add the steps from index `first` on to G and M; if `first` is 0, set both to zero before."""
+        """Add all steps from index `first` onwards to G and M; if `first` is 0, first reset G and M to zero."""
         if first == 0:
             A, d = self.task.actions, self.size
             self.gram: Floats = np.zeros((A, d, d))
@@ -165,12 +166,12 @@ class FourierRegression:
         return Dynamics(means + normals * deviations, deviations * self.span)
 
     def mean(self) -> Dynamics:
-        """Return the posterior mean of the weights, with the noise for the posterior mean of its precision."""
+        """Return the posterior mean of the weights, and the noise that belongs to the posterior mean of 1 / sigma^2."""
         means, _, scales, _ = posterior(self.gram, self.moments, self.squares, self.ratio)
         return Dynamics(means, np.sqrt(scales / (SHAPE + 0.5 * self.steps)) * self.span)
 
     def moved(self, states: Floats, phi: Floats, dynamics: Dynamics) -> Floats:
-        """Return the mean next states of a model, ``[n, A, m]``; `phi` are the features of `states`."""
+        """Return the mean next state for each state and action, ``[n, A, m]``; `phi` has the features of `states`."""
         A, d, m = dynamics.weights.shape
         changes = np.empty((len(states), A * m))
         products(phi, np.ascontiguousarray(dynamics.weights.transpose(1, 0, 2)).reshape(d, A * m), changes)
@@ -190,11 +191,11 @@ class FourierRegression:
                 raise ValueError(f"{name} must hold finite numbers of shape {shape}")
             setattr(self, name, array)
         if count and not np.abs(self.changes).max() <= LARGEST_CHANGE:
-            raise ValueError(f"changes must be at most {LARGEST_CHANGE:g} times the box")
+            raise ValueError(f"changes must be at most {LARGEST_CHANGE:g} times the size of the box")
         if count and not 0 <= self.actions.min() <= self.actions.max() < self.task.actions:
             raise ValueError(f"actions must be 0..{self.task.actions - 1}")
         if state["length"] not in LENGTHS or state["ratio"] not in RATIOS or not 0 <= state["chosen_at"] <= count:
-            raise ValueError("length, ratio or chosen_at has a value that the belief cannot choose")
+            raise ValueError(f"length must be in {LENGTHS}, ratio in {RATIOS}, and chosen_at in 0..{count}")
         self.length, self.ratio = float(state["length"]), float(state["ratio"])
         self.chosen_at = int(state["chosen_at"])
         self.squares = (self.changes**2).sum(axis=0)
@@ -208,10 +209,10 @@ class FourierRegression:
 
 
 def posterior(gram: Floats, moments: Floats, squares: Floats, ratio: float) -> tuple[Floats, Floats, Floats, float]:
-    """Return the posterior, given G, M, the sums of squared changes and r.
+    """Return the posterior for `gram` (G), `moments` (M), `squares` (sums of squared changes) and `ratio` (r).
 
-    It consists of the means of W_a ``[A, d, m]``, the Cholesky factors of L_a ``[A, d, d]`` by columns, b_i, and the
-    sum over a of log det L_a.
+    The result has the means of W_a ``[A, d, m]``, the Cholesky factors of L_a ``[A, d, d]`` (stored by columns), b_i,
+    and the sum of log det L_a over all actions.
     """
     means, factors, scales = moments.copy(), np.zeros(gram.shape), SCALE + 0.5 * squares
     determinant = 0.0
@@ -224,7 +225,7 @@ def posterior(gram: Floats, moments: Floats, squares: Floats, ratio: float) -> t
 
 
 def evidence(gram: Floats, moments: Floats, squares: Floats, steps: int, ratio: float) -> float:
-    """Return the log marginal likelihood up to a constant; minus infinity if it overflows or is undefined."""
+    """Return the log marginal likelihood up to a constant, or minus infinity if it overflows or is undefined."""
     _, _, scales, determinant = posterior(gram, moments, squares, ratio)
     # det(I + r^2 G) = r^(2d) det(G + I / r^2)
     determinant += 2.0 * gram.shape[0] * gram.shape[1] * math.log(ratio)
@@ -235,7 +236,7 @@ def evidence(gram: Floats, moments: Floats, squares: Floats, steps: int, ratio: 
 
 @kernel
 def cosines(z: Floats, frequencies: Floats, phases: Floats, length: float, phi: Floats) -> None:
-    """Write the features of the embedded states z to `phi`: the cosines, 1, and z."""
+    """Write the features of the embedded states `z` to `phi`: the cosines, the constant 1, and `z` itself."""
     count = len(phases)
     scale = math.sqrt(2.0 / count)
     for row in range(len(z)):
@@ -254,7 +255,7 @@ def cosines(z: Floats, frequencies: Floats, phases: Floats, length: float, phi: 
 
 @kernel
 def add_steps(phi: Floats, actions: Int64s, changes: Floats, gram: Floats, moments: Floats) -> None:
-    """Add phi phi^T and phi y^T of each step to `gram` and `moments` of its action; `gram` only has a lower half."""
+    """For each step, add phi phi^T to the lower half of `gram` and phi y^T to `moments`, at the action of the step."""
     for row in range(len(phi)):
         action = actions[row]
         for i in range(phi.shape[1]):
@@ -267,9 +268,9 @@ def add_steps(phi: Floats, actions: Int64s, changes: Floats, gram: Floats, momen
 
 @kernel
 def update_inverse(inverse: Floats, phi: Floats, direction: Floats) -> float:
-    """Update the inverse of a matrix H to the inverse of H + phi phi^T; return phi^T H^-1 phi.
+    """Update `inverse` in place from H^-1 to (H + phi phi^T)^-1 and return phi^T H^-1 phi.
 
-    `direction` is a buffer of d numbers.
+    `direction` is a buffer for d numbers.
     """
     size = len(phi)
     for j in range(size):
@@ -290,9 +291,9 @@ def update_inverse(inverse: Floats, phi: Floats, direction: Floats) -> float:
 
 @kernel
 def cholesky(matrix: Floats, diagonal: float, factor: Floats) -> float:
-    """Write the lower Cholesky factor of M = matrix + diagonal I; return log det M, or NaN if there is no factor.
+    """Factorise M = matrix + diagonal I; return log det M, or NaN if M is not positive definite.
 
-    Only the lower half of `matrix` is used. Row j of the array `factor` is column j of the factor.
+    Only the lower half of `matrix` is used. Row j of the array `factor` becomes column j of the Cholesky factor.
     """
     size = len(matrix)
     for j in range(size):
@@ -317,7 +318,7 @@ def cholesky(matrix: Floats, diagonal: float, factor: Floats) -> float:
 
 @kernel
 def solve_lower(factor: Floats, right: Floats) -> None:
-    """Solve L X = R in place; the factor L is stored by columns, and R is ``[d, m]``."""
+    """Solve L X = R in place, where `right` ``[d, m]`` is R; row j of `factor` is column j of L."""
     for j in range(len(factor)):
         for c in range(right.shape[1]):
             right[j, c] /= factor[j, j]
@@ -329,7 +330,7 @@ def solve_lower(factor: Floats, right: Floats) -> None:
 
 @kernel
 def solve_upper(factor: Floats, right: Floats) -> None:
-    """Solve L^T X = R in place; the factor L is stored by columns, and R is ``[d, m]``."""
+    """Solve L^T X = R in place, where `right` ``[d, m]`` is R; row j of `factor` is column j of L."""
     for j in range(len(factor) - 1, -1, -1):
         for i in range(j + 1, len(factor)):
             share = factor[j, i]
@@ -341,7 +342,7 @@ def solve_upper(factor: Floats, right: Floats) -> None:
 
 @kernel
 def products(phi: Floats, weights: Floats, out: Floats) -> None:
-    """Write the product of features ``[n, d]`` and weights ``[d, c]`` to `out`."""
+    """Write the matrix product of `phi` ``[n, d]`` and `weights` ``[d, c]`` to `out`."""
     for row in range(len(phi)):
         for c in range(weights.shape[1]):
             out[row, c] = 0.0

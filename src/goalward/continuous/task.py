@@ -1,8 +1,8 @@
-"""Goal tasks with continuous states: what an agent may know about a task, the dynamics of the task, and plans for it.
+"""Goal tasks with continuous states, and plans for these tasks.
 
-States are the points of a box in R^m; coordinates such as angles may wrap around. There are A actions. An action a in a
-state x costs c(x, a) > 0 and leads to a random next state. An episode starts at a random point and ends in the goal
-set. The agent knows the costs and the goal set, but not the dynamics: the distribution of next states.
+States are the points of a box in R^m. Some coordinates, such as angles, may wrap around. There are A actions. An action
+a in a state x costs c(x, a) > 0 and leads to a random next state. An episode starts at a random point and ends in the
+goal set. The agent knows the costs and the goal set, but not the distribution of next states.
 
 Functions of states are vectorised: they take points ``[n, m]`` and return one entry for each point.
 """
@@ -41,11 +41,11 @@ ROUNDING = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class TaskSpec:
-    """What an agent may know about a continuous task: everything but the dynamics.
+    """The facts about a continuous task that an agent may know, which are all facts except the dynamics.
 
-    The fields are the validated arguments of `ContinuousTask`: `low`, `high` and `periodic` are arrays ``[m]``,
-    `actions` is A, and `goal` and `cost` are functions of points ``[n, m]`` that return ``[n]`` and ``[n, A]``.
-    `episodes` is K. `origin` is the id and the settings of a registered task. A task read from a file has no functions.
+    Most fields are the validated arguments of `ContinuousTask`. `low`, `high` and `periodic` are arrays ``[m]``, and
+    `actions` is A. For points ``[n, m]``, `goal` returns ``[n]`` and `cost` returns ``[n, A]``. `episodes` is K.
+    `origin` has the id and the settings of a registered task. Other tasks that were read from a file have no functions.
     """
 
     low: Floats
@@ -76,7 +76,7 @@ class TaskSpec:
         )
 
     def folded(self, points: Floats) -> Floats:
-        """Return the points with periodic coordinates wrapped into the box; other coordinates may lie outside."""
+        """Return `points` after wrapping periodic coordinates into the box; other coordinates do not change."""
         if not self.periodic.any():
             return points
         span = self.high - self.low
@@ -87,11 +87,11 @@ class TaskSpec:
 
 
 PLAIN = ("low", "high", "periodic", "coordinates", "action_names")
-"""The fields that must be equal in two tasks if an agent that learnt in one task goes on in the other."""
+"""An agent that learnt in one task can continue in another task if these fields are equal."""
 
 
 def not_saved(points: Floats) -> Any:
-    """Raise SettingError; this function replaces the goal and cost functions in a task read from a file."""
+    """Raise SettingError; a task that was read from a file has this function instead of its goal and cost functions."""
     raise SettingError("files do not store the goal and cost functions; pass the task again to resume the run")
 
 
@@ -105,7 +105,7 @@ def task_spec(
     coordinates: Sequence[str] | None = None,
     encoding: BoxEncoding | None = None,
 ) -> TaskSpec:
-    """Check the arguments of a task and return what an agent may know about it; without a goal it has no functions."""
+    """Check the arguments of a task and return its `TaskSpec`; if `goal` is None, `cost` is ignored, too."""
     lower, upper = checked_box(low, high)
     m = len(lower)
     if isinstance(actions, int):
@@ -116,8 +116,8 @@ def task_spec(
     wraps = np.asarray(periodic, dtype=np.bool_)
     if len(names) != m or wraps.shape not in ((), (m,)):
         raise ShapeError(
-            f"coordinates is {coordinates!r} and periodic is {periodic!r}; the task has {m} coordinates: pass one name"
-            " for each, and as periodic one truth value for each or one for all"
+            f"the task has {m} coordinates, but coordinates is {coordinates!r} and periodic is {periodic!r}; pass {m}"
+            f" names as coordinates, and {m} truth values or a single one as periodic"
         )
     probes = np.linspace(lower, upper, m + 2)  # m points would hide a function that confuses the axes
     goal_set: GoalSet = not_saved
@@ -133,7 +133,7 @@ def task_spec(
 
 
 def per_axis(name: str, value: int | Sequence[int], m: int, most: int) -> list[int]:
-    """Return a setting as m numbers, one for each axis; raises SettingError if their product is too large."""
+    """Return the setting `name` as `m` numbers, one per axis; raises SettingError if their product exceeds `most`."""
     entries = value if isinstance(value, Sequence) else [value] * m
     numbers = [check(name, number, Size) for number in entries]
     if len(numbers) != m:
@@ -149,19 +149,19 @@ def checked_box(low: ArrayLike, high: ArrayLike) -> tuple[Floats, Floats]:
     """Return the bounds of a box as arrays; raises an error if they are invalid."""
     lower, upper = np.array(low, dtype=np.float64), np.array(high, dtype=np.float64)
     if lower.ndim != 1 or not len(lower) or lower.shape != upper.shape:
-        raise ShapeError(f"low has shape {lower.shape}, high {upper.shape}; both must be lists of the same length")
+        raise ShapeError(f"low has shape {lower.shape}, high has {upper.shape}; pass two lists of the same length")
     for i, (least, most) in enumerate(zip(lower, upper, strict=True)):
         if not (least < most and max(-least, most) <= LARGEST_BOUND):
             raise SettingError(
-                f"coordinate {i} goes from {least:g} to {most:g}; low must be below high, and both must be finite: pass"
-                " low and high so that the box contains all states that matter"
+                f"coordinate {i} goes from {least:g} to {most:g}; low must be below high, and both must be finite. Pass"
+                " low= and high= such that the box contains all relevant states"
             )
     lower.flags.writeable = upper.flags.writeable = False
     return lower, upper
 
 
 def goal_function(goal: Callable[[Floats], Any], probes: Floats) -> GoalSet:
-    """Return `goal` after calling it once, at the points `probes`; raises an error if it is not a valid function."""
+    """Return `goal` after a test call at the points `probes`; raises an error if `goal` is not a valid function."""
     if not callable(goal):
         raise SettingError(
             f"goal is {goal!r}; it must be a function of states [n, m] that returns n truth values, such as"
@@ -174,22 +174,22 @@ def goal_function(goal: Callable[[Floats], Any], probes: Floats) -> GoalSet:
     if answer.shape == (len(probes),) and answer.dtype == np.bool_:
         return goal
     raise ShapeError(
-        f"goal must return one truth value for each state, such as goal=lambda x: x[:, 0] >= {probes[-2, 0]:.3g}; for"
-        f" states of shape {probes.shape} it returned {answer[()]!r:.80}"
+        f"for states of shape {probes.shape}, goal returned {answer[()]!r:.80}; return one truth value for each state,"
+        f" as in goal=lambda x: x[:, 0] >= {probes[-2, 0]:.3g}"
     )
 
 
 def cost_function(cost: float | ArrayLike | CostFunction, actions: int) -> CostFunction:
-    """Return the costs of all actions as a function of points."""
+    """Return `cost` as a function that maps points ``[n, m]`` to costs ``[n, A]``."""
     if callable(cost):
         return cost
     try:
         row = np.broadcast_to(np.asarray(cost, dtype=np.float64), (actions,))
     except (TypeError, ValueError):
         raise CostError(
-            f"cost is {cost!r}; agents for continuous states must know the costs: pass a number, a list of {actions}"
-            " numbers, one for each action, or a function of states [n, m] that returns [n, A]. Tabular agents can"
-            " learn costs: use gw.Environment(gw.Discretize(env, bins=...), ...)"
+            f"cost is {cost!r}; agents for continuous states must know the costs. Pass a number, a list of {actions}"
+            " numbers (one for each action), or a function of states [n, m] that returns [n, A]. Tabular agents can"
+            " learn costs in gw.Environment(gw.Discretize(env, bins=...), ...)"
         ) from None
     return lambda points: np.broadcast_to(row, (len(points), actions))
 
@@ -215,7 +215,7 @@ def checked_costs(costs: Any, points: Floats, actions: int) -> Floats:
 class ContinuousPlan:
     """A policy for continuous states, and the conditions that end the plan. A plan lasts at least one step.
 
-    `values` ``[n]`` are the expected costs to the goal from some `points` ``[n, m]``, for inspection after the run.
+    `values` ``[n]`` has the expected cost to the goal from each point in `points` ``[n, m]``, for inspection.
     """
 
     policy: Policy[Floats] = field(repr=False)
@@ -225,7 +225,7 @@ class ContinuousPlan:
 
 
 class ContinuousTask(World[TaskSpec, ContinuousPlan]):
-    """A goal task with continuous states: what an agent may know (`spec`), and the dynamics.
+    """A goal task with continuous states; `spec` has the facts that an agent may know about the task.
 
     Parameters
     ----------
@@ -234,16 +234,16 @@ class ContinuousTask(World[TaskSpec, ContinuousPlan]):
     actions
         The number of actions, or their names.
     step
-        ``step(state, action, rng)`` returns the next state and draws its random numbers from `rng`. If the next state
-        is outside the box, the agent plans as if it were in the nearest point of the box.
+        A function ``step(state, action, rng)`` that returns the next state and uses `rng` for random numbers. If the
+        next state is outside the box, the agent plans from the nearest point of the box.
     goal
-        A function of points ``[n, m]`` that returns n truth values: whether each point lies in the goal set.
+        A function of points ``[n, m]`` that returns, for each point, whether the point lies in the goal set.
     start
-        The initial state, or a function ``start(rng)`` that draws it. A start in the goal set is drawn again.
+        The initial state, or a function ``start(rng)`` that draws it. Initial states in the goal set are drawn again.
     cost
-        The cost of a step: a number, one for each action, or a function that returns ``[n, A]`` for points ``[n, m]``.
+        The cost of a step: a number, a list of A numbers, or a function from points ``[n, m]`` to costs ``[n, A]``.
     periodic
-        Which coordinates wrap around, such as angles.
+        Whether each coordinate wraps around, as angles do: one truth value per coordinate, or one for all.
     coordinates
         The names of the coordinates in figures; by default x0, x1, ....
 
@@ -261,7 +261,7 @@ class ContinuousTask(World[TaskSpec, ContinuousPlan]):
 
     continuous = True
     simulator: Callable[[int], ContinuousSimulator]
-    """Returns a new simulator of the task; all its random numbers come from an integer seed."""
+    """Returns a new simulator of the task, which draws all random numbers from an integer seed."""
 
     def __init__(
         self,
@@ -300,28 +300,29 @@ class ContinuousTask(World[TaskSpec, ContinuousPlan]):
     ) -> ContinuousTask:
         """Return the task of a Gymnasium environment.
 
-        MountainCar, MountainCarContinuous, Acrobot and Pendulum are known and need no arguments. Other environments
-        need a `goal`. If their spaces are not bounded, they also need `low`, `high` and `actions`.
+        The goals of MountainCar, MountainCarContinuous, Acrobot and Pendulum are known; other environments need a
+        `goal`. If the spaces of an environment are not bounded, also pass `low`, `high` and `actions`.
 
         Parameters
         ----------
         environment
-            The environment, or its id, such as "Acrobot-v1". Its rewards are ignored. A time limit truncates episodes;
-            this does not count as reaching the goal. ``gymnasium.make(id, max_episode_steps=-1)`` removes the limit.
+            The environment, or its id, such as "Acrobot-v1". Rewards are ignored. A time limit truncates episodes,
+            which does not count as reaching the goal. ``gymnasium.make(id, max_episode_steps=-1)`` removes the limit.
         goal
-            The goal set: a function of states ``[n, m]`` that returns n truth values. The goal set must contain every
-            state in which the environment terminates an episode.
+            A function of states ``[n, m]`` that returns, for each state, whether the state lies in the goal set. The
+            goal set must contain every state in which the environment terminates an episode.
         cost
-            The cost of a step: a number, one for each action, or a function that returns ``[n, A]`` for states
-            ``[n, m]``. Agents for continuous states must know the costs; only tabular agents can learn costs.
+            The cost of a step: a number, a list with one number per action, or a function from states ``[n, m]`` to
+            ``[n, A]``. Agents for continuous states must know the costs; only tabular agents can learn costs.
         actions
-            The actions that the agent may choose from a Box: an array ``[A, ...]``. For a Box of one number, it can
-            also be the number of evenly spaced values; by default 3: both bounds and the middle.
+            If the action space is a Box: an array ``[A, ...]`` of the actions that the agent may choose. If the Box has
+            one number, an integer means this many evenly spaced values. The default is 3 (both bounds and the middle).
         low, high, periodic
-            The box of states, by default the observation space, and which coordinates wrap around, by default none.
+            `low` and `high` are the bounds of the states, by default those of the observation space. `periodic` says
+            which coordinates wrap around, by default none.
         state
-            A function that computes the state from an observation; by default the state is the observation. If you pass
-            it, pass `low` and `high` too. `ContinuousPSRL` accepts states of at most four numbers.
+            A function that computes the state from an observation. By default, the state is the observation. If you
+            pass `state`, pass `low` and `high` too. `ContinuousPSRL` accepts states of at most four numbers.
 
         Examples
         --------
@@ -341,12 +342,12 @@ class ContinuousTask(World[TaskSpec, ContinuousPlan]):
         if not hasattr(environment, "observation_space") or not hasattr(environment, "action_space"):
             raise SettingError(f"{name} has no spaces; pass a Gymnasium environment: gymnasium.make(id)")
         if state is not None and (low is None or high is None):
-            raise SettingError("state= needs low=[...] and high=[...], the bounds of the states that it returns")
+            raise SettingError("with state=, also pass low=[...] and high=[...], the bounds of the computed states")
         facts = facts_of(environment) if state is None else Facts(np.asarray(low), np.asarray(high))
         if np.ndim(facts.low) != 1 or not np.size(facts.low):
             raise SettingError(
                 f"the observations of {name} are {environment.observation_space!s:.80}, not a Box with one axis; pass"
-                " state=, a function that computes the state from an observation, with low=[...] and high=[...]"
+                " a function state= that computes the state from an observation, and pass low=[...] and high=[...]"
             )
         goal = facts.goal if goal is None else goal
         if goal is None:
@@ -404,8 +405,8 @@ class ContinuousTask(World[TaskSpec, ContinuousPlan]):
 class ContinuousSimulator:
     """Plays the episodes of a continuous task, one step at a time.
 
-    `start` draws the first state of an episode. ``move(state, action)`` returns the next state, whether the episode
-    terminated there, and whether it was truncated.
+    `start` draws the first state of an episode. ``move(state, action)`` returns three values: the next state, whether
+    the episode terminated, and whether it was truncated.
     """
 
     stuck = False
@@ -417,7 +418,7 @@ class ContinuousSimulator:
         self.reset()
 
     def reset(self) -> None:
-        """Draw a start until it lies outside the goal set."""
+        """Draw initial states until one lies outside the goal set."""
         for _ in range(MOST_STARTS):
             self.state = self.spec.checked_state(self.start())
             if not self.spec.goal(self.state[np.newaxis])[0]:
@@ -439,8 +440,8 @@ class ContinuousSimulator:
             reached = bool(self.spec.goal(state + ROUNDING * (self.spec.high - self.spec.low) * signs).any())
             if not reached:
                 raise StateError(
-                    f"the environment ended an episode in {state.tolist()}, which is not in the goal set: widen goal=,"
-                    " or, if episodes can also end in failure, use a tabular agent, which can give up:"
+                    f"the environment ended an episode in {state.tolist()}, which is not in the goal set. If this is a"
+                    " success, extend goal=. If it is a failure, use a tabular agent, which can give up, with"
                     " gw.Environment(gw.Discretize(env, bins=...), goal=..., give_up_cost=...)"
                 )
         self.state = state
@@ -448,7 +449,7 @@ class ContinuousSimulator:
 
 
 def world_of(environment: Any, continuous: bool, **rules: Any) -> World[Any, Any]:
-    """Return an environment as a world: a `ContinuousTask`, or an `Environment` with these rules."""
+    """Return a `ContinuousTask` of `environment` if `continuous`; otherwise, return an `Environment` with `rules`."""
     from goalward.environments.environment import Environment
 
     return ContinuousTask.from_gymnasium(environment) if continuous else Environment(environment, **rules)

@@ -1,11 +1,10 @@
 """The built-in goal tasks with continuous states, and the facts about four environments of Gymnasium.
 
-The built-in tasks are a mountain car and a windy field with a wall. The car moves exactly as Gymnasium's MountainCar-v0
-does, but is compiled and has no step limit; tests compare the two. `ContinuousTask.from_gymnasium` needs no arguments
-for four environments:
+The built-in tasks are a mountain car and a windy field with a wall. The car moves exactly as Gymnasium's
+MountainCar-v0, but is compiled and has no limit of steps. `ContinuousTask.from_gymnasium` knows four environments:
 
     MountainCar              the state is the observation; the goal is the flag at position 0.5
-    MountainCarContinuous    the same, with the flag at 0.45
+    MountainCarContinuous    the state is the observation; the goal is the flag at position 0.45
     Acrobot                  the state is the two angles and their speeds; the goal is to lift the tip above the bar
     Pendulum                 the state is the angle and its speed; the goal is to be almost upright and slow (goalward
                              defines this goal, because the environment never ends an episode)
@@ -34,7 +33,7 @@ PUSHES = ("left", "none", "right")
 
 
 class Facts(NamedTuple):
-    """What an agent may know about an environment; `state` is the name of the function that computes its states."""
+    """The facts that an agent may know about an environment; `state` names the function that computes states."""
 
     low: ArrayLike
     high: ArrayLike
@@ -46,7 +45,7 @@ class Facts(NamedTuple):
 
 
 def flag_at(position: float, velocity: float) -> GoalSet:
-    """Return the goal set of a mountain car: at least this position, with at least this velocity."""
+    """Return the goal set of a mountain car: all states with at least this `position` and `velocity`."""
     return lambda points: np.asarray((points[:, 0] >= position) & (points[:, 1] >= velocity))
 
 
@@ -55,7 +54,7 @@ def above_the_bar(points: Floats) -> Bools:
 
 
 def upright(points: Floats) -> Bools:
-    """Return whether a pendulum is within 0.2 rad of upright and turns at most at 1 rad/s."""
+    """Return, for each point, whether the pendulum is within 0.2 rad of upright and turns at most at 1 rad/s."""
     angle = np.mod(points[:, 0] + np.pi, 2.0 * np.pi) - np.pi
     return np.asarray((np.abs(angle) <= 0.2) & (np.abs(points[:, 1]) <= 1.0))
 
@@ -69,7 +68,7 @@ PENDULUM = Facts((-PI, -8.0), (PI, 8.0), upright, ("angle", "speed"), (True, Fal
 
 
 def facts_of(environment: Any) -> Facts:
-    """Return the facts about an environment; if it is not among the four, or has wrappers, only those of its spaces."""
+    """Return the facts about an environment; for an unknown environment, these are only the bounds of the states."""
     from goalward.environments.goal_and_cost_rules import changing_wrapper
 
     bare, space = environment.unwrapped, environment.observation_space
@@ -90,10 +89,10 @@ def mountain_car() -> ContinuousTask:
     Gymnasium's MountainCar-v0 (Moore 1990) without its limit of 200 steps. The engine is too weak to climb the hill
     straight away, so the car must first drive away from the goal.
 
-    :States: The position, -1.2 to 0.6, and the velocity, -0.07 to 0.07.
-    :Actions: left, none, right: the direction of the push.
-    :Transitions: velocity + 0.001 (action - 1) - 0.0025 cos(3 position), then position + velocity, both clipped to
-        their ranges. The wall on the left stops the car.
+    :States: The position (-1.2 to 0.6) and the velocity (-0.07 to 0.07).
+    :Actions: left, none and right, which are the directions of the push.
+    :Transitions: The next velocity is velocity + 0.001 (action - 1) - 0.0025 cos(3 position). The next position is
+        position + next velocity. Both are clipped to their ranges. The wall on the left stops the car.
     :Costs: 1 for every step.
     :Start and goal: The car starts at rest, at a random position from -0.6 to -0.4. The goal is the flag at 0.5.
     :Known values: V* is not known exactly. A policy that is planned with the true dynamics on a lattice of 81 x 81
@@ -113,13 +112,13 @@ def mountain_car() -> ContinuousTask:
 def navigation(wind: Annotated[float, Ge(0.0), Le(0.45)] = 0.25, gusts: Share = 0.05) -> ContinuousTask:
     """Navigation: cross a windy field around a wall; continuous, 2 dimensions.
 
-    A square field with sides of length 10. The moves are random, and the dynamics are not smooth at the wall.
+    The field is a square with sides of length 10. The moves are random, and the dynamics are not smooth at the wall.
 
     :States: The position, (x, y).
-    :Actions: right, left, up, down: move by 0.5.
-    :Transitions: A wind blows down between x = 3 and x = 7 and adds up to `wind` to each move. Gusts add normal noise
-        with standard deviation `gusts` in each coordinate. A wall at x = 4 reaches from the lower edge to y = 6; a move
-        that would cross it has no effect. Positions are clipped to the field.
+    :Actions: right, left, up and down. Each action moves by 0.5.
+    :Transitions: Between x = 3 and x = 7, a wind blows down and shifts each move by at most `wind`. Gusts add normal
+        noise with standard deviation `gusts` to each coordinate. A wall at x = 4 reaches from the lower edge to y = 6;
+        a move that would cross the wall has no effect. Positions are clipped to the field.
     :Costs: 1 for every step.
     :Start and goal: The start is (1, 1). The goal is a disc of radius 1 around (9, 1).
     :Known values: V* is not known.
@@ -167,14 +166,14 @@ def action_table(space: Any, actions: ArrayLike | None, name: str) -> NDArray[An
         chosen = np.arange(space.start, space.start + space.n) if actions is None else np.asarray(actions)
     elif type(space).__name__ == "Box" and (actions is None or isinstance(actions, int)):
         if math.prod(space.shape) != 1 or not space.is_bounded():
-            raise SettingError(f"the actions of {name} are {space!s:.80}; pass a list of some of them, actions=[...]")
+            raise SettingError(f"the actions of {name} are {space!s:.80}; pass a list of some actions, actions=[...]")
         chosen = np.linspace(space.low, space.high, actions or 3, dtype=space.dtype)
     elif type(space).__name__ == "Box":
         chosen = np.asarray(actions, dtype=space.dtype)
         chosen = chosen.reshape(-1, *space.shape) if math.prod(space.shape) == 1 else chosen
     else:
         raise SettingError(
-            f"the actions of {name} are {space!s:.80}; they must be Discrete or a Box: make a list `choices` of actions"
+            f"the actions of {name} are {space!s:.80}; they must be Discrete or a Box. Make a list `choices` of actions"
             " and pass gymnasium.wrappers.TransformAction(env, lambda number: choices[number],"
             " gymnasium.spaces.Discrete(len(choices)))"
         )
@@ -185,6 +184,6 @@ def action_table(space: Any, actions: ArrayLike | None, name: str) -> NDArray[An
 
 
 def action_names(table: NDArray[Any]) -> list[str]:
-    """Return the names of actions: their numbers, with a sign if they are not integers."""
+    """Return a name for each action in `table`: the numbers of the action, with a sign unless they are integers."""
     form = "{}" if table.dtype.kind in "iu" else "{:+.3g}"
     return [", ".join(form.format(number) for number in np.ravel(action)) for action in table]

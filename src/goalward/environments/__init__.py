@@ -1,4 +1,4 @@
-"""Turns Gymnasium environments and similar objects into worlds to learn in, and worlds into environments.
+"""Converts Gymnasium environments and similar objects to worlds, and worlds to Gymnasium environments.
 
 Importing this package registers the built-in worlds with Gymnasium, so ``gymnasium.make("goalward/GridWorld-v0")``
 works. The longer id ``"goalward.environments:goalward/GridWorld-v0"`` makes Gymnasium import this package first.

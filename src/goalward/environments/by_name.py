@@ -11,7 +11,7 @@ from goalward.errors import SettingError, UnknownNameError
 
 
 def make_environment(id: str, /, **settings: Any) -> Any:
-    """Make an environment from its id; `settings` are arguments of its class."""
+    """Make the environment `id`; `settings` are passed to ``gymnasium.make``."""
     spec = spec_of(id)
     try:
         return import_module("gymnasium").make(spec, **settings)
@@ -26,7 +26,7 @@ def environment_class(id: str) -> Any:
 
 
 def spec_of(id: str) -> Any:
-    """Return Gymnasium's spec of an id; raises UnknownNameError with the nearest id if there is none."""
+    """Return the Gymnasium spec of `id`; if `id` is unknown, raises UnknownNameError, which names the nearest id."""
     module, _, name = id.rpartition(":")
     try:
         gymnasium = import_module("gymnasium")

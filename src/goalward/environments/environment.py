@@ -1,25 +1,25 @@
-"""An environment as a world: what an agent may know about it, and what its steps mean.
+"""Worlds that are made from environments.
 
 An environment has ``reset(seed=...) -> (observation, info)`` and ``step(action) -> (observation, reward, terminated,
-truncated, info)``, as in Gymnasium. The agent learns from what the outermost wrapper returns.
-`goalward.acting.encoding` numbers observations and actions. The rules in `goalward.environments.goal_and_cost_rules`
-decide which steps reach the goal and what a step costs.
+truncated, info)``, as in Gymnasium. The agent learns from the results of the outermost wrapper.
+`goalward.acting.encoding` assigns numbers to observations and actions. The rules in
+`goalward.environments.goal_and_cost_rules` decide which steps reach the goal and what a step costs.
 
 Ends of episodes
-    If an episode ends away from the goal, its last step never counts as a step to the goal. With ``give_up_cost``, the
-    step leads to an additional state whose only action is to give up. Without it, the run ends, and raises an error
-    unless it has a limit of steps. A `truncated` step is learnt like any other, and then the environment is reset.
+    An episode may terminate away from the goal. With ``give_up_cost``, its last step leads to an additional state,
+    whose only action is to give up. Without ``give_up_cost``, the run ends; if the run has no limit of steps, it raises
+    an error. The agent learns from a `truncated` step as from any other step. Then the environment is reset.
 
 Giving up
-    With ``give_up_cost``, the agent has an additional action, the last one, which resets the environment at that cost.
-    The agent knows where the action leads. If all episodes start in one state, it leads to that state. Otherwise it
-    leads to an additional state called "start", whose only action costs nothing and draws the first observation.
+    With ``give_up_cost``, the agent has an additional last action, which resets the environment at this cost. The agent
+    knows where this action leads. If all episodes start in one state, the action leads to that state. Otherwise, it
+    leads to an additional state called "start", whose only action is free and draws the first observation.
 
 Costs
-    The agent knows the costs if `cost` is a fixed number. It also knows them if the environment has a table of
-    transitions (``env.unwrapped.P``) that no wrapper changes. Otherwise it learns the costs, which may be random.
+    The agent knows the costs if `cost` is a fixed number. The agent also knows the costs if the environment has a table
+    of transitions (``env.unwrapped.P``) that no wrapper changes. Otherwise, the agent learns the costs.
 
-If an environment was made from a model, that model is ``environment.unwrapped.ssp``, and the agent learns in it.
+If an environment was made from a model, the agent learns in this model, which is ``environment.unwrapped.ssp``.
 """
 
 from __future__ import annotations
@@ -56,24 +56,23 @@ new: Any = tuple.__new__
 
 
 class Environment(World[Task, Plan]):
-    """An environment as a world.
+    """A world that is made from an environment.
 
     Parameters
     ----------
     environment
         A Gymnasium environment, or an object with `reset` and `step`, with finitely many actions.
     goal, cost
-        The rules for which steps reach the goal and what a step costs: see `goalward.environments.goal_and_cost_rules`.
+        The rules that decide which steps reach the goal and what a step costs; see `environments.goal_and_cost_rules`.
         By default, a step with a negative reward costs minus that reward, and any other step costs 1.
     give_up_cost
-        Let the agent give up: an additional action, the last one, resets the environment at this cost. An episode that
-        ends away from the goal is also reset at this cost. Regret is measured against the best policy that may give up.
+        Adds a last action that lets the agent give up, which resets the environment at this cost. An episode that ends
+        away from the goal is also reset at this cost. Regret is measured against the best policy that may give up.
     key, max_states
-        Observations with the same ``key(observation)`` are one state. Without a key, an observation from a finite space
-        has the number that the space gives it, and any other observation is numbered when it first appears. At most
-        `max_states` states can be numbered in this way.
+        Observations with the same ``key(observation)`` are one state. Without a key, each value of a finite observation
+        space is a state. Otherwise, each new observation is a new state. At most `max_states` states may appear.
     cost_range
-        The smallest and the largest cost that a step can have. It matters only if the agent does not know the costs.
+        The smallest and the largest possible cost of a step. It matters only if the agent must learn the costs.
 
     Examples
     --------
@@ -117,7 +116,7 @@ class Environment(World[Task, Plan]):
         self.encoding = deepcopy(self.numbered)
 
     def survey(self, give_up_cost: float | None) -> Task:
-        """Return what an agent may know about the environment if it was not made from a model."""
+        """Return the facts that an agent may know about an environment that was not made from a model."""
         environment, encoding = self.environment, self.numbered
         costs = np.full((encoding.states, encoding.actions), np.nan if self.cost.fixed is None else self.cost.fixed)
         if has_table(environment, encoding):
@@ -203,8 +202,8 @@ class EnvironmentSimulator:
             successor = self.encoding.state(observation)
         if stated != stated and not self.low <= cost <= self.high:  # the cost is unknown, which is NaN
             raise CostError(
-                f"action {outcome.action} in state {outcome.state!r} cost {cost:g}, but cost_range is {self.low:g} to"
-                f" {self.high:g}; pass a wider cost_range, or leave it out"
+                f"the cost of action {outcome.action} in state {outcome.state!r} was {cost:g}, but cost_range is"
+                f" {self.low:g} to {self.high:g}; pass a wider cost_range, or omit cost_range"
             )
         self.observation, self.state = observation, successor
         self.stuck = not reached and (self.idle[successor] or (lost and world.ended is None))
@@ -218,7 +217,7 @@ class EnvironmentSimulator:
         self.stuck = self.idle[self.state]
 
     def wait(self) -> None:
-        """Count a step before the goal is first reached; raises EndlessRunError if there are too many."""
+        """Count a step before the goal is first reached; raises EndlessRunError after too many steps."""
         self.patience -= 1
         if self.patience < 0:
             raise EndlessRunError(
@@ -231,7 +230,7 @@ class EnvironmentSimulator:
         raise EndlessRunError(
             f"{name_of(self.environment)} ended an episode away from the goal: action {outcome.action} in state"
             f" {outcome.state!r}, reward {outcome.reward}; the goal is {self.world.goal}. Use Environment(environment,"
-            " give_up_cost=...), which makes such an end a restart at that cost, or pass another rule as goal=..."
+            " give_up_cost=...) to restart at a cost after such an end, or pass another rule as goal=..."
         )
 
 
@@ -243,7 +242,7 @@ class FirstEpisodes:
         self.always_reached, self.always_rewarded = True, world.counts_steps
 
     def show_goal(self, outcome: Outcome, reached: bool, over: bool) -> bool:
-        """Return True once the task seems to have a goal; raises SettingError if it seems to have none."""
+        """Return True once the task seems to have a goal; raises SettingError if the task seems to have no goal."""
         self.always_reached = self.always_reached and reached and not outcome.terminated
         self.always_rewarded = self.always_rewarded and outcome.gain > 0.0
         self.left -= reached or over
@@ -252,22 +251,22 @@ class FirstEpisodes:
         name, goal = name_of(self.world.environment), self.world.goal
         if self.always_reached:
             raise SettingError(
-                f"each of the first {FIRST_EPISODES} steps of {name} reached the goal, {goal}, although the episode"
-                " went on; pass a rule that holds only once the task is done, such as"
+                f"each of the first {FIRST_EPISODES} steps of {name} reached the goal, which is {goal}, but the episode"
+                " continued; pass a rule that is true only when the task is done, such as"
                 ' goal=lambda step: step.info["is_success"]'
             )
         if self.always_rewarded:
             raise SettingError(
                 f"{name} rewarded every step of its first {FIRST_EPISODES} episodes. {rules.NO_GOAL}. If the goal"
-                f" really is {goal}, pass cost=1.0 to learn the shortest way there"
+                f" really is {goal}, pass cost=1.0 to learn the shortest path"
             )
         return True
 
 
 def with_restarts(task: Task, cost: float, start: int | None) -> Task:
-    """Return the task with an additional action, giving up, and an additional state in which it is the only action.
+    """Return `task` with an additional action to give up, and an additional state with only this action.
 
-    With `start`, the initial state "start" is added too. Its only action is free and draws the first observation.
+    If `start` is a number, it is a new initial state, whose only action is free and draws the first observation.
     """
     S, A = task.costs.shape
     costs: Floats = np.full((S + (1 if start is None else 2), A + 1), np.inf)

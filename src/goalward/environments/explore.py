@@ -1,17 +1,17 @@
-"""Builds a model of an environment that has no table, by trying every action in every state that can be reached.
+"""Builds a model of an environment that has no table by trying every action in every reachable state.
 
-`explore` resets the environment and visits states in breadth-first order. For each action it puts the environment back
-into the state, plays the action and records the outcome. At the end the environment is as it was before. By default,
-`explore` saves and restores the attributes of the environment and its wrappers with `copy.deepcopy`. This cannot copy
-open files, renderers and state inside C extensions; for these, pass ``clone`` and ``restore``.
+`explore` resets the environment and visits states in breadth-first order. To try an action in a state, it restores the
+environment to the state, plays the action and records the result. At the end, the environment is as it was before. By
+default, `explore` saves and restores the attributes of the environment and its wrappers with `copy.deepcopy`, which
+cannot copy open files, renderers or the state of C extensions. For such environments, pass ``clone`` and ``restore``.
 
-Random number generators among the attributes get new seeds before every step. Without ``samples``, every state–action
-pair is tried a second time, with other seeds and from the snapshot of the last visit to the state. A different outcome
-is an error: either transitions are random, or the key hides a difference between states. With ``samples=n``, each pair
-is tried n times; the model has the relative frequencies as probabilities, and mean costs.
+Before every step, all random number generators among the attributes get new seeds. Without ``samples``, every
+state–action pair is tried twice, with different seeds. If the two results differ, an error is raised: either
+transitions are random, or the key hides a difference between states. With ``samples=n``, each pair is tried n times,
+and the model has the relative frequencies as probabilities and the mean costs.
 
-All episodes that end away from the goal end in the same dead end. If episodes start in different states, the model has
-an additional initial state, whose only action draws the first state. `truncated` is ignored, since it depends on time.
+All episodes that end away from the goal lead to the same dead end. If episodes start in different states, the model has
+an additional initial state, whose only action draws the first state. `truncated` is ignored.
 """
 
 from __future__ import annotations
@@ -50,28 +50,28 @@ def explore(
     resets: int = 1,
     seed: int = 0,
 ) -> SSP:
-    """Return the model of an environment, built by trying all actions in all states that can be reached.
+    """Return a model of `env`, built by trying all actions in all reachable states.
 
     Parameters
     ----------
     env
-        An environment with finitely many actions. The model describes what `step` returns, through all wrappers.
+        An environment with finitely many actions. The model includes the effects of all wrappers.
     goal, cost
-        The rules for which steps reach the goal and what a step costs: see `goalward.environments.goal_and_cost_rules`.
+        The rules that decide which steps reach the goal and what a step costs; see `environments.goal_and_cost_rules`.
     give_up_cost
-        Add an action that starts again at this cost. It is also available where an episode ended away from the goal.
+        Adds an action that restarts at this cost. The action is also available in the dead end after a failed episode.
     key
-        A function of the observation that identifies the state. It may also read the environment, which is in the state
-        of that observation whenever the function is called.
+        A function that computes the state from an observation. The function may also read the environment, which is
+        always in the state of this observation when the function is called.
     clone, restore
-        ``clone(env)`` returns a snapshot, and ``restore(env, snapshot)`` puts the environment back into it. A snapshot
-        may be restored several times. By default, the attributes are copied.
+        ``clone(env)`` returns a snapshot, and ``restore(env, snapshot)`` restores the environment from a snapshot. A
+        snapshot may be restored several times. By default, the attributes are copied.
     samples
-        How often to try each state–action pair if transitions are random; None if they are deterministic.
+        The number of tries per state–action pair if transitions are random; None means that they are deterministic.
     max_states
-        The largest number of states that is allowed.
+        The limit on the number of states.
     resets, seed
-        The number of resets that show where episodes start. The seed is for the first reset and for all steps.
+        `resets` is the number of resets used to find the initial states. `seed` is for the first reset and all steps.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def explore(
 
 
 class Snapshots:
-    """Saves and restores an environment, with the user's functions or by copying all attributes of all layers."""
+    """Saves and restores an environment with the user's functions, or by copying the attributes of all layers."""
 
     def __init__(self, env: Any, clone: Callable[[Any], Any] | None, set_back: Callable[[Any, Any], object] | None):
         self.env, self.clone, self.set_back = env, clone, set_back
@@ -125,15 +125,15 @@ class Snapshots:
             return copy.deepcopy(fields, dict(self.fixed))
         except Exception as error:
             raise SettingError(
-                f"{name_of(self.env)} cannot be copied ({type(error).__name__}: {error}); make it without a renderer"
-                " or open files, or pass clone=function and restore=function"
+                f"{name_of(self.env)} cannot be copied ({type(error).__name__}: {error}); make it without renderers"
+                " and open files, or pass clone=function and restore=function"
             ) from error
 
 
 class Explorer:
-    """The states found so far, and what the actions do in them.
+    """The states found so far, and the results of actions in these states.
 
-    The result of a step is a pair: the next state, which is a number, `GOAL` or `ENDED`, and the cost.
+    The result of a step is a pair of next state and cost. The next state is a number, `GOAL` or `ENDED`.
     """
 
     progress: Any
@@ -150,23 +150,23 @@ class Explorer:
         self.results: dict[tuple[int, int], list[tuple[Hashable, float]]] = {}
 
     def first_states(self, resets: int, seed: int) -> Counter[int]:
-        """Start episodes; return how often each first state appeared."""
+        """Start `resets` episodes and return how often each first state appeared."""
         seeds = [{"seed": seed}, *({} for _ in range(resets - 1))]
         return Counter(self.arrive(first_observation(self.env, **options)) for options in seeds)
 
     def arrive(self, observation: Any) -> int:
-        """Return the number of the state with this observation, and save the environment in it."""
+        """Return the state number of this observation, and save a snapshot of the environment for this state."""
         state = self.encoding.state(observation)
         self.places[state] = (self.snapshots.save(), observation)
         if len(self.places) > self.max_states:
             raise SettingError(
                 f"{name_of(self.env)} has more than {self.max_states:,} states; pass a larger max_states=, or a key="
-                " that distinguishes fewer"
+                " that distinguishes fewer states"
             )
         return state
 
     def model(self, starts: Counter[int], samples: int | None) -> SSP:
-        """Try each action in every state that can be reached, nearest states first; return the model."""
+        """Try each action in every reachable state, with nearest states first, and return the model."""
         actions, tries = range(self.encoding.actions), samples or 1
 
         def available(state: Hashable) -> Any:
@@ -192,8 +192,8 @@ class Explorer:
                 raise
             self.check(samples)
             raise ModelError(
-                f"no step of {name_of(self.env)} reached the goal, which is {self.goal}, from any of the"
-                f" {len(self.places):,} states found; pass another rule as goal=..., or more resets"
+                f"no step of {name_of(self.env)} reached the goal, which is {self.goal}; {len(self.places):,} states"
+                " were found: pass another rule as goal=..., or a larger resets=..."
             ) from None
         self.check(samples)
         texts = model.state_names or ()
@@ -202,7 +202,7 @@ class Explorer:
         return restrict_actions(model, model.available & (np.array(texts) != ENDED)[:, np.newaxis])
 
     def attempt(self, state: int, action: int, keep: bool = True) -> tuple[Hashable, float]:
-        """Reseed all generators, play an action in a state and return the result; `keep` saves the next state."""
+        """Reseed all generators, play `action` in `state` and return the result; with `keep`, save the next state."""
         snapshot, observation = self.places[state]
         self.snapshots.restore(snapshot)
         for layer in self.snapshots.layers:
@@ -223,14 +223,14 @@ class Explorer:
         for (state, action), first in self.results.items() if samples is None else ():
             if [self.attempt(state, action, keep=False)] != first:
                 raise ModelError(
-                    f"{self.encoding.action_name(action)!r} in state {self.encoding.name(state)!r} had different"
-                    f" outcomes when it was tried twice. If {name_of(self.env)} is random, pass samples=100 or more"
+                    f"action {self.encoding.action_name(action)!r} in state {self.encoding.name(state)!r} had different"
+                    f" outcomes in two tries. If {name_of(self.env)} is random, pass samples=100 or more"
                     " to estimate probabilities. If it is not random, pass a key= that distinguishes more states"
                 )
 
 
 def reseed(fields: dict[str, Any], seed: np.random.SeedSequence) -> None:
-    """Replace the random number generators among the attributes of an environment."""
+    """Replace the random number generators in `fields`, which are the attributes of an environment."""
     for name, value in fields.items():
         number = int(seed.spawn(1)[0].generate_state(1)[0])
         if isinstance(value, np.random.Generator):

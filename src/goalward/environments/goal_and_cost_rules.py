@@ -1,4 +1,4 @@
-"""What a step of an environment means: whether it reached the goal, and what it cost.
+"""Rules that decide whether a step of an environment reached the goal, and what the step cost.
 
 An environment reports a reward, two flags and `info` for each step. One rule decides which steps reach the goal::
 
@@ -13,13 +13,13 @@ Another rule decides what a step costs::
     cost=2.0             2, whatever the reward
     cost=function        function(outcome)
 
-The functions are called with an `Outcome`. A `truncated` step does not end an episode in this sense: the environment
-merely stops the episode, wherever the agent is.
+The functions are called with an `Outcome`. A `truncated` step does not count as the end of an episode, because
+truncation does not depend on the state of the agent.
 
 Wrappers
-    A wrapper may charge more, observe less or end episodes early. The agent then faces another task than that of the
-    bare environment. The table of transitions, the model and the initial states of the bare environment do not describe
-    this task. `changing_wrapper` finds such wrappers.
+    A wrapper may change observations, rewards or the ends of episodes. Then the task of the agent differs from the task
+    of the bare environment. The table of transitions, the model and the initial states of the bare environment do not
+    describe the task of the agent. `changing_wrapper` finds such wrappers.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PASSIVE = {
     "RenderCollection", "HumanRendering", "AddWhiteNoise", "ObstructView",
 }  # fmt: skip
 """Gymnasium's wrappers that do not change the task. `TimeLimit` is one of them, because truncation is not an end."""
-NO_GOAL = "goalward learns to reach a goal at the least cost; it cannot learn to avoid an end, as in CartPole"
+NO_GOAL = "goalward learns to reach a goal at the least cost; it cannot learn to keep an episode going, as in CartPole"
 
 
 class Outcome(NamedTuple):
@@ -57,13 +57,13 @@ class Outcome(NamedTuple):
             return float(self.reward)
         except (TypeError, ValueError):
             raise CostError(
-                f"action {self.action} in state {self.state} gave the reward {self.reward!r}; it must be a number. If"
-                " rewards are not numbers, pass rules that do not use them: goal='terminated' and cost=1.0"
+                f"action {self.action} in state {self.state} gave the reward {self.reward!r}, which is not a"
+                " number; pass rules that do not use rewards: goal='terminated' and cost=1.0"
             ) from None
 
 
 class GoalRule(NamedTuple):
-    """A rule for which steps reach the goal, and a description of these steps in words."""
+    """A rule that decides which steps reach the goal; `text` describes these steps."""
 
     reached: Callable[[Outcome], object]
     text: str
@@ -73,7 +73,7 @@ class GoalRule(NamedTuple):
 
 
 class CostRule(NamedTuple):
-    """A rule for what a step costs. If all steps cost the same, `fixed` is that cost."""
+    """A rule that decides what a step costs. If all steps have the same cost, `fixed` is this cost."""
 
     function: Callable[[Outcome], float]
     fixed: float | None = None
@@ -90,7 +90,7 @@ class CostRule(NamedTuple):
         if not 0.0 <= paid < np.inf:
             raise CostError(
                 f"action {outcome.action} in state {outcome.state} gave the reward {outcome.reward}, which makes a"
-                f" cost of {paid:g}; costs must be finite and not negative: pass cost=1.0 to count steps,"
+                f" cost of {paid:g}; costs must be finite and not negative. Pass cost=1.0 to count steps,"
                 " cost='penalty' to charge 1 if the reward is not negative, or a function of the outcome"
             )
         return abs(paid)  # turns -0.0 into 0.0
@@ -100,13 +100,13 @@ ENDS = GoalRule(lambda outcome: outcome.terminated, "every end of an episode")
 
 
 def goal_rule(rule: object, environment: Any) -> GoalRule:
-    """Return the goal rule that the user passed; for None, the rule of an environment whose goal is known."""
+    """Return the goal rule for the user's `rule`; None is allowed only if the goal of `environment` is known."""
     if rule is None and (preset := known_goal(environment)) is not None:
         return preset
     if rule is None:
         raise SettingError(
-            f"which endings of {name_of(environment)} are the goal? Pass goal='terminated' if all are, goal=1.0 for"
-            " steps with a reward of at least 1, or a function of the outcome such as"
+            f"the goal of {name_of(environment)} is not known. Pass goal='terminated' if every end of an episode is the"
+            " goal, goal=1.0 if a reward of at least 1 is the goal, or a function of the outcome, such as"
             f' goal=lambda outcome: outcome.info["is_success"]. {NO_GOAL}'
         )
     if callable(rule):
@@ -120,7 +120,7 @@ def goal_rule(rule: object, environment: Any) -> GoalRule:
 
 
 def cost_rule(rule: object) -> CostRule:
-    """Return the cost rule that the user passed; None means "penalty"."""
+    """Return the cost rule for the user's `rule`; None means "penalty"."""
     if callable(rule):
         return CostRule(rule)
     if rule is None or rule == "penalty":
@@ -134,7 +134,7 @@ def cost_rule(rule: object) -> CostRule:
 
 
 def known_goal(environment: Any) -> GoalRule | None:
-    """Return the goal rule of an environment that this module knows or that has no spaces; None for any other."""
+    """Return the goal rule of `environment`, or None if this module does not know its goal."""
     bare = getattr(environment, "unwrapped", environment)
     name = type(bare).__name__
     if name == "FrozenLakeEnv":
@@ -151,13 +151,13 @@ def known_goal(environment: Any) -> GoalRule | None:
 
 
 def name_of(environment: Any) -> str:
-    """Return the name of an environment in messages: its id, or its class if it has no id."""
+    """Return the name of an environment for messages. The name is the id or, without an id, the class."""
     spec = getattr(environment, "spec", None)
     return str(getattr(spec, "id", None) or type(getattr(environment, "unwrapped", environment)).__name__)
 
 
 def changing_wrapper(environment: Any) -> str | None:
-    """Return the name of the outermost wrapper that may change observations, actions, rewards or ends, or None."""
+    """Return the name of the outermost wrapper that may change the task, or None if there is no such wrapper."""
     return next((type(layer).__name__ for layer in wrappers(environment) if not is_passive(layer)), None)
 
 
@@ -177,7 +177,7 @@ def is_passive(layer: Any) -> bool:
 
 
 def definer(layer: Any, method: str) -> type:
-    """Return the class that defines a method of a wrapper."""
+    """Return the class that defines `method` for the wrapper `layer`."""
     return next(kind for kind in type(layer).__mro__ if method in vars(kind))
 
 

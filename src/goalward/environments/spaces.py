@@ -65,10 +65,10 @@ def encoding_of(
     max_states: int = MAX_STATES,
     sizes: tuple[int, int] | None = None,
 ) -> Encoding:
-    """Return how the observations and actions of an environment are numbered.
+    """Return the `Encoding` that assigns numbers to the observations and actions of an environment.
 
-    If the environment was made from a model, `sizes` are the model's numbers of states and actions. In that case, an
-    environment without a space observes the states, and a Discrete space may have extra values, such as the goal.
+    If the environment was made from a model, `sizes` has the numbers of states and actions of the model. If such an
+    environment has no observation space, observations are states. A Discrete space may have extra values for the goal.
     """
     name, space = name_of(environment), getattr(environment, "observation_space", None)
     observations = None
@@ -78,9 +78,9 @@ def encoding_of(
             raise SettingError(f"the observations of {name} are {' '.join(str(space).split())}; {BOX_ADVICE}")
         if observations is not None and size(observations) > MOST_STATES:
             raise SettingError(
-                f"the observations of {name} can take {size(observations):,} values; a table may have at most"
-                f" {MOST_STATES:,} states: if far fewer values appear, number only those with key=lambda observation:"
-                " str(observation); otherwise pass a key that combines values"
+                f"the observations of {name} can take {size(observations):,} values, but at most {MOST_STATES:,} states"
+                " are allowed. If far fewer values appear, pass key=lambda observation: str(observation). Otherwise,"
+                " pass a key that combines values"
             )
     if key is None and sizes is not None and (space is None or type(space).__name__ == "Discrete"):
         start = 0 if observations is None else observations["start"]
@@ -94,24 +94,24 @@ def encoding_of(
 
 
 def actions_of(environment: Any, actions: int | None) -> Space:
-    """Return the action space of an environment; if it has none, one with the actions of its model."""
+    """Return the action space of an environment; if it has no action space, `actions` is the number of actions."""
     name, space = name_of(environment), getattr(environment, "action_space", actions)
     if space is None:
         raise SettingError(
-            f"{name} has no action_space; set it to the number of actions or to a space such as"
+            f"{name} has no action_space; set action_space to the number of actions, or to a space such as"
             " gymnasium.spaces.Discrete(4)"
         )
     moves = space_of(space)
     if moves is None or size(moves) > MOST_ACTIONS:
         raise SettingError(
-            f"the actions of {name} are {space}; there must be finitely many, and at most {MOST_ACTIONS:,}: choose"
-            " some of them with a wrapper such as gymnasium.wrappers.TransformAction"
+            f"the actions of {name} are {space}; there must be at most {MOST_ACTIONS:,} actions. To choose some of"
+            " the actions, use a wrapper such as gymnasium.wrappers.TransformAction"
         )
     return moves
 
 
 def space_of(space: Any) -> Space | None:
-    """Describe a finite Gymnasium space, or a number of values, in the form that `Encoding` uses; None for others."""
+    """Return a finite Gymnasium space or an integer in the form that `Encoding` uses; return None for other spaces."""
     kind = type(space).__name__
     if kind == "int":
         return {"kind": "discrete", "n": space, "start": 0}

@@ -1,18 +1,18 @@
-"""Models from Gymnasium environments that expose their table of transitions.
+"""Builds models of Gymnasium environments that expose a table of transitions.
 
-FrozenLake, CliffWalking, Taxi and environments like them have a table. Its entry ``env.unwrapped.P[s][a]`` is a list of
-``(probability, next state, reward, terminated)``. `from_gymnasium` turns the table into an `SSP`:
+FrozenLake, CliffWalking, Taxi and similar environments have a table. The entry ``env.unwrapped.P[s][a]`` is a list of
+``(probability, next state, reward, terminated)``. `from_gymnasium` converts the table to an `SSP`:
 
 * A step that reaches the goal, by the rule of `goal_and_cost_rules`, leads to the goal of the model. States that are
   entered only by such steps are merged into the goal. The other states keep their order.
 * A step that ends the episode elsewhere leads to a dead end: a state without actions.
 * The cost of a state–action pair is the mean cost of its outcomes.
-* If episodes start in different states, the model has an additional initial state, its last one. The only action there
-  costs nothing and draws the first state, so V* of the initial state is the mean over the first states.
+* If episodes start in different states, the model has an additional last state, which is its initial state. The only
+  action in this state is free and draws the first state, so V* of this state is the mean over the first states.
 
-State i of the model is state i of the environment if only the last states were merged into the goal and no state was
-added. Otherwise, `state_names` holds the numbers of the states in the environment. The table describes the environment
-without wrappers, so it is not used if a wrapper may change what the steps return.
+If no state was added and only the last states were merged into the goal, state i of the model is state i of the
+environment. Otherwise, `state_names` has the numbers of the states in the environment. The table describes the
+environment without wrappers, so it is not used if a wrapper may change the results of steps.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from goalward.ssp.model import SSP
 
 
 def from_gymnasium(env: Any, *, goal: Any = None, cost: Any = None) -> SSP:
-    """Make a model of an environment that exposes its table of transitions.
+    """Return the model of an environment that exposes its table of transitions.
 
     Parameters
     ----------
     env
-        An environment, or its id, such as "FrozenLake-v1". It may have no wrapper that changes its steps.
+        An environment, or its id, such as "FrozenLake-v1". It must not have a wrapper that changes its steps.
     goal, cost
-        The rules for which steps reach the goal and what a step costs: see `goalward.environments.goal_and_cost_rules`.
+        The rules that decide which steps reach the goal and what a step costs; see `environments.goal_and_cost_rules`.
         FrozenLake, CliffWalking and Taxi need no `goal`, because their goals are known.
 
     Examples
@@ -57,9 +57,9 @@ def from_gymnasium(env: Any, *, goal: Any = None, cost: Any = None) -> SSP:
     wrapper, bare = changing_wrapper(environment), getattr(environment, "unwrapped", environment)
     if wrapper is not None and (hasattr(bare, "P") or hasattr(bare, "ssp")):
         raise SettingError(
-            f"the wrapper {wrapper} may change what the steps of {name_of(environment)} return, but the model would"
-            " describe the environment without wrappers; pass env.unwrapped to ignore the wrappers, or learn from the"
-            " steps: gw.learn(agent, env)"
+            f"the wrapper {wrapper} may change the results of steps of {name_of(environment)}, but the model would"
+            " describe the environment without wrappers. Pass env.unwrapped to ignore the wrappers, or learn from the"
+            " steps with gw.learn(agent, env)"
         )
     ssp = getattr(bare, "ssp", None)
     if isinstance(ssp, SSP):
@@ -70,7 +70,7 @@ def from_gymnasium(env: Any, *, goal: Any = None, cost: Any = None) -> SSP:
 def to_gymnasium(ssp: SSP) -> Any:
     """Return the model `ssp` as a Gymnasium environment; see `goalward.environments.world_env`.
 
-    Registered worlds have ids: ``gymnasium.make("goalward.environments:goalward/GridWorld-v0", rows=5)``.
+    Registered worlds also have ids, as in ``gymnasium.make("goalward.environments:goalward/GridWorld-v0", rows=5)``.
     """
     from goalward.environments.world_env import WorldEnv
 
@@ -78,17 +78,17 @@ def to_gymnasium(ssp: SSP) -> Any:
 
 
 def has_table(environment: Any, encoding: Encoding) -> bool:
-    """Return whether an environment exposes its table of transitions and no wrapper or key may change its meaning."""
+    """Return whether an environment has a table of transitions that no wrapper or key makes invalid."""
     bare = getattr(environment, "unwrapped", environment)
     hidden = changing_wrapper(environment) or encoding.needs_key or getattr(bare, "fickle_passenger", False)
     return hasattr(bare, "P") and not hidden
 
 
 def start_states(environment: Any, encoding: Encoding, resets: int) -> list[int]:
-    """Return the states in which episodes start, the most likely one first.
+    """Return the states in which episodes start, with the most likely state first.
 
-    If the environment does not provide them, the list has the state after one reset, and -1 for each further reset that
-    leads to another state.
+    If the environment does not provide these states, `resets` resets are tried. The list then has the state after the
+    first reset, and -1 for each later reset that leads to another state.
     """
     told = None if changing_wrapper(environment) or encoding.needs_key else start_probabilities(environment)
     if told is not None and len(told) == encoding.states:
@@ -99,14 +99,14 @@ def start_states(environment: Any, encoding: Encoding, resets: int) -> list[int]
 
 
 def start_probabilities(environment: Any) -> Floats | None:
-    """Return the probability of each first state; None if the environment does not provide them."""
+    """Return the probability of each first state, or None if the environment does not provide the probabilities."""
     starts = getattr(getattr(environment, "unwrapped", environment), "initial_state_distrib", None)
     probabilities = np.zeros(0) if starts is None else np.array(starts, dtype=np.float64)
     return np.asarray(probabilities / probabilities.sum()) if probabilities.sum() > 0.0 else None
 
 
 class Table(NamedTuple):
-    """The table of an environment; each entry is the probability and the outcome of a transition."""
+    """The table of an environment; each of the `entries` has the probability and the outcome of a transition."""
 
     states: int
     actions: int
@@ -117,15 +117,15 @@ def read_table(environment: Any) -> Table:
     """Read the table of an environment; raises an error if it is missing or invalid."""
     name, bare = name_of(environment), getattr(environment, "unwrapped", environment)
     if getattr(bare, "fickle_passenger", False):
-        raise SettingError(f"the table of {name} omits its fickle passenger; learn from its steps instead")
+        raise SettingError(f"the table of {name} does not describe its fickle passenger; use gw.learn(agent, env)")
     rows = getattr(bare, "P", None)
     if rows is None:
         raise SettingError(
-            f"{name} has no table of transitions (env.unwrapped.P); learn from its steps: gw.learn(agent, env)"
+            f"{name} has no table of transitions (env.unwrapped.P); learn from steps with gw.learn(agent, env)"
         )
     states, actions = space_of(bare.observation_space), space_of(bare.action_space)
     if states is None or actions is None or not states["kind"] == actions["kind"] == "discrete":
-        raise SettingError(f"{name} has a table but no Discrete spaces; its states and actions must be numbers")
+        raise SettingError(f"{name} has a table, but its spaces are not Discrete; both spaces must be Discrete")
     S, first_state, A, first_action = states["n"], states["start"], actions["n"], actions["start"]
     entries: list[tuple[float, Outcome]] = []
     for state, action in np.ndindex(S, A):
@@ -138,14 +138,14 @@ def read_table(environment: Any) -> Table:
                     entries.append((float(probability), outcome))
         except (KeyError, IndexError, TypeError, ValueError):
             raise ShapeError(
-                f"the table of {name} at state {state}, action {action} is not a list of (probability, next state,"
-                f" reward, terminated) with states 0..{S - 1}"
+                f"the table of {name} is invalid at state {state}, action {action}; each entry must be a list of"
+                f" (probability, next state, reward, terminated) with next states 0..{S - 1}"
             ) from None
     return Table(S, A, entries)
 
 
 def costs_of(table: Table, cost: CostRule, ignored: Collection[int] = ()) -> Floats:
-    """Return ``costs[s, a]``, the mean cost of each pair. It is infinity if the pair is unavailable or s is ignored."""
+    """Return the mean costs ``costs[s, a]``; the cost is infinite if (s, a) is unavailable or if s is in `ignored`."""
     mass, paid = np.zeros((2, table.states, table.actions))
     for probability, outcome in table.entries:
         if outcome.state not in ignored:
@@ -155,7 +155,7 @@ def costs_of(table: Table, cost: CostRule, ignored: Collection[int] = ()) -> Flo
 
 
 def table_model(environment: Any, goal: GoalRule, cost: CostRule) -> SSP:
-    """Return the model of a table of transitions."""
+    """Return the model that the table of an environment describes."""
     table, bare = read_table(environment), getattr(environment, "unwrapped", environment)
     reached, ended, live = set[int](), set[int](), set[int]()  # states by how they are entered
     ways = []
@@ -209,7 +209,7 @@ def table_model(environment: Any, goal: GoalRule, cost: CostRule) -> SSP:
 
 
 def layout_of(bare: Any, states: list[int], goals: list[int], added: list[str]) -> GridLayout | None:
-    """Return the grid layout of an environment, or None; `added` names the states that only the model has."""
+    """Return the grid layout of an environment, or None; `added` has the names of states that only the model has."""
     name = type(bare).__name__
     if name == "TaxiEnv" and added == ["start"] and not goals:
         return taxi_layout(bare)
@@ -220,7 +220,7 @@ def layout_of(bare: Any, states: list[int], goals: list[int], added: list[str]) 
 
 
 def taxi_layout(bare: Any) -> GridLayout:
-    """Return the layout of Taxi: floors for each place and destination of the passenger, the start and the goal."""
+    """Return the layout of Taxi, with one floor for each place and destination of the passenger, start and goal."""
     ground = np.asarray(bare.desc)[1:-1, 1:-1:2].astype(str)
     rows, columns = ground.shape
     depots = [ground[place] for place in bare.locs]

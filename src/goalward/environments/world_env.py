@@ -1,14 +1,14 @@
-"""Every world as a Gymnasium environment, registered as ``goalward/GridWorld-v0`` and so on.
+"""Gymnasium environments of all worlds, registered under ids such as ``goalward/GridWorld-v0``.
 
-Observations are the states 0..S-1 and the goal S, actions are 0..A-1. The reward of a step is minus its cost. An
-episode is `terminated` on entering the goal or a state from which no path leads to the goal. ``info["goal"]`` says
-whether it entered the goal, and ``info["cost"]`` what the step cost. The environment never truncates an episode.
+Observations are the states 0..S-1 and the goal S. Actions are 0..A-1. The reward of a step is minus its cost. An
+episode is `terminated` when it enters the goal or a state from which no path leads to the goal. ``info["goal"]`` says
+whether the step reached the goal, and ``info["cost"]`` is the cost of the step. No episode is truncated.
 
-Each step draws one uniform random number and finds its successor as `goalward.acting.model_world` does. So a run of
-`learn` in the environment is the same as the run in the model, step for step.
+Each step draws one uniform random number and chooses the successor with this number, as `goalward.acting.model_world`
+does. So a run of `learn` in the environment is the same as the run in the model, step for step.
 
-If an action is not available, the state does not change, and the step costs as much as the most expensive action of the
-model. If the model has such actions, ``info["action_mask"]`` marks the actions that are available.
+An unavailable action does not change the state, and costs as much as the most expensive action of the model. If the
+model has unavailable actions, ``info["action_mask"]`` marks the available actions.
 """
 
 from __future__ import annotations
@@ -82,19 +82,19 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         return self.state, 0.0 - cost, reached or bool(self._dead_end[self.state]), False, info
 
     def info(self) -> dict[str, Any]:
-        """Return the mask of available actions in a dictionary, which is empty if all are available everywhere."""
+        """Return a dictionary with the mask of available actions; it is empty if all actions are always available."""
         if self._masks is None or self.state == self.ssp.goal:
             return {}
         return {"action_mask": self._masks[self.state].copy()}
 
 
 def environment_id(world: World) -> str:
-    """Return the Gymnasium id of a world, made of the title of its docstring and its version."""
+    """Return the Gymnasium id of a world, which contains the title of its docstring and its version."""
     return f"goalward/{summary(world).partition(':')[0]}-v{world.version}"
 
 
 def register_worlds(known: Container[str]) -> None:
-    """Register with Gymnasium every world with finitely many states, unless its id is in `known`."""
+    """Register all worlds with finitely many states in Gymnasium, except worlds whose id is in `known`."""
     for id, world in registry:
         name = environment_id(world)
         if name not in known and not world.continuous:
