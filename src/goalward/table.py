@@ -384,8 +384,8 @@ def latex_math(text: str) -> str:
 def render(tables: Sequence[Table], format: str = "text") -> str:
     """Return `tables` as one text in the given `format`.
 
-    The JSON text is one object. It has the rows of each table under the table's name, and all notes. A table of facts
-    becomes an object instead of rows. The CSV text has only the first table that is not a list of facts.
+    The JSON text is one object. It has the rows of each table under the name of the table, and all notes. A table of
+    facts is one object, not a list. The CSV text has only the first table that is not a list of facts.
     """
     if format == "json":
         document = {table.name: table.data()[0] if table.is_facts else table.data() for table in tables}

@@ -214,7 +214,7 @@ class Run:
 
 
 def seen_states(model: SSP, visits: Int64s | None, encoding: Encoding) -> SSP:
-    """Return `model` on the visited states and their successors only, with new numbers and the names in `encoding`."""
+    """Return `model` restricted to visited states and their successors, with new numbers and names from `encoding`."""
     rows = np.repeat(np.arange(model.states), np.diff(model.indptr[:: model.actions]))
     kept = np.append(model.available.any(axis=1) if visits is None else visits.any(axis=1), True)
     kept[model.initial_state] = True
