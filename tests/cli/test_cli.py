@@ -218,7 +218,7 @@ def test_list_describes_one_thing(run):
         (["solve", "gridworld"], "no world is called 'gridworld'; did you mean 'grid-world'?"),
         (["show", "grid-world", "--set", "row=3"], "no setting of grid-world-v0 is called 'row'; did you mean 'rows'?"),
         (["solve", "grid-world", "--set", "rows"], "expected NAME=VALUE, such as rows=5, got 'rows'"),
-        (["solve", "grid-world", "--tolerance", "0"], "tolerance is 0.0; it must lie between 0 and 1"),
+        (["solve", "grid-world", "--tolerance", "0"], "tolerance is 0.0; it must be a number between 0 and 1"),
         (["solve", "missing.npz"], "missing.npz: No such file or directory"),
         (["list", "world"], "no list is called 'world'; did you mean 'worlds'?"),
         (["show", "random-mdp", "--png", "x.png"], "the model has no grid layout and cannot be drawn"),

@@ -93,18 +93,18 @@ def test_repr() -> None:
 @pytest.mark.parametrize(
     ("policy", "message"),
     [
-        ([0], r"shape \(1,\) and dtype int64; it must be integers of shape \(2,\) or floats of shape \(2, 2\)"),
-        ([0.0, 1.0], r"shape \(2,\) and dtype float64; it must be integers"),
+        ([0], r"shape \(1,\) and dtype int64; pass integers of shape \(2,\) or floats of shape \(2, 2\)"),
+        ([0.0, 1.0], r"shape \(2,\) and dtype float64; pass integers"),
         ([[0, 1], [1, 0]], r"shape \(2, 2\) and dtype int64"),
         ([None, 0], "dtype object"),
         (["0", "1"], "dtype <U1"),
-        ([0, 2], r"plays action 2 in state 1; actions are 0\.\.1, -1 for none"),
+        ([0, 2], r"plays action 2 in state 1; use 0\.\.1, or -1 for no action"),
         ([-2, 0], "plays action -2 in state 0"),
-        ([0, 1], "plays action 1 in state 1, where it is not available"),
-        (np.array([[0.5, 0.4], [1.0, 0.0]]), r"in state 0 .* \[0\.5 0\.4\]; they must sum to 1"),
+        ([0, 1], "plays action 1 in state 1, but this action is not available there"),
+        (np.array([[0.5, 0.4], [1.0, 0.0]]), r"in state 0 are \[0\.5 0\.4\], but they must sum to 1"),
         (np.array([[1.0, 0.0], [1.5, -0.5]]), r"in state 1 .* must"),
         (np.array([[1.0, 0.0], [np.nan, 1.0]]), r"in state 1 .* must"),
-        (np.array([[1.0, 0.0], [0.5, 0.5]]), "plays action 1 in state 1, where it is not available"),
+        (np.array([[1.0, 0.0], [0.5, 0.5]]), "plays action 1 in state 1, but this action is not available there"),
     ],
 )
 def test_policies_that_do_not_fit(policy: Any, message: str) -> None:
@@ -118,7 +118,7 @@ def test_policies_that_do_not_fit(policy: Any, message: str) -> None:
 def test_mixtures_that_underflow_are_refused(played: float, probability: float) -> None:
     """The second action reaches the goal, but is hardly ever played."""
     ssp = SSP.from_rows([0, 1, 3], [0, 0, 1], [1.0, 1.0 - probability, probability], [[1.0, 1.0]])
-    with pytest.raises(PolicyError, match="the policy makes a step less likely than"):
+    with pytest.raises(PolicyError, match="the policy gives a transition a probability below"):
         gw.evaluate(ssp, [[1.0, played]])
 
 

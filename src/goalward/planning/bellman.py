@@ -1,7 +1,7 @@
 """Kernels for Bellman's equation on the arrays of a reduced problem: initial policies and sweeps.
 
-A policy names a row for each state. Kernels work on a block of states, ``begin..end``; the values of other states are
-read but not changed. `values` has one number per state, then the value of dead ends and that of the goal, 0.
+A policy names a row for each state. Kernels work on a block of states, ``begin..end``, and do not change the values of
+other states. `values` has one number per state, then the value of dead ends and the value of the goal (0).
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from goalward.jit import ASK_EVERY, ONE, interrupted, kernel, uint64
 from goalward.planning.reduction import Problem
 
 UNIT = 2.0**-52
-TINY, HUGE = 1e-290, 1e290  # beyond these, rounding is no longer relative or sums may overflow
+TINY, HUGE = 1e-290, 1e290  # below TINY, rounding errors are not relative; above HUGE, sums may overflow
 
 
 class Chain(NamedTuple):
-    """The rows of a policy in a block of states, copied so that sweeps over them read memory in order."""
+    """A copy of a policy's rows in one block of states, so that sweeps read memory in order."""
 
     start: UInt32s
     target: UInt32s
@@ -28,13 +28,13 @@ class Chain(NamedTuple):
 
     @classmethod
     def empty(cls, states: int, entries: int) -> Chain:
-        """Allocate the chain of a block of at most these sizes."""
+        """Allocate a chain for up to `states` states and `entries` entries."""
         start, target = np.empty(states + 1, dtype=np.uint32), np.empty(entries, dtype=np.uint32)
         return cls(start, target, np.empty(entries), np.empty(states))
 
     @classmethod
     def of(cls, problem: Problem, rows: Int64s) -> Chain:
-        """Return the chain of the given rows, one for each state."""
+        """Return a chain with the given `rows`, one row for each state."""
         lengths = (problem.start[rows + 1] - problem.start[rows]).astype(np.int64)
         start = np.append(0, np.cumsum(lengths))
         entries = np.arange(start[-1]) + np.repeat(problem.start[rows] - start[:-1], lengths)
@@ -43,9 +43,9 @@ class Chain(NamedTuple):
 
 @kernel
 def initial_policy(problem: Problem, begin: int, end: int, values: Floats, policy: Int64s) -> None:
-    """Write a proper policy and initial values, in one pass away from the goal.
+    """Write initial values and a proper policy in one pass over the states of the block.
 
-    A transition to a state that the pass has not reached yet counts as if it stayed in place.
+    Transitions to later states are treated as self-loops.
     """
     first, start, target, weight, cost, _ = problem
     for state in range(begin, end):
@@ -69,9 +69,9 @@ def initial_policy(problem: Problem, begin: int, end: int, values: Floats, polic
 
 @kernel
 def hurry(problem: Problem, begin: int, end: int, policy: Int64s) -> None:
-    """Choose in each state the row that most likely leads to an earlier state or the goal: a proper policy.
+    """Write the policy that is most likely to move from each state to an earlier state or the goal.
 
-    The initial policy may drift away from the goal, because it does not count steps that lead away.
+    This policy is proper. The initial policy may drift away from the goal, because it ignores steps to later states.
     """
     for state in range(begin, end):
         best = 0.0
@@ -87,7 +87,7 @@ def hurry(problem: Problem, begin: int, end: int, policy: Int64s) -> None:
 
 @kernel
 def adopt_policy(problem: Problem, actions: int, chosen: Int64s, policy: Int64s) -> None:
-    """Write to `policy` the chosen actions of the model, wherever the problem has their rows."""
+    """Write to `policy` the rows of the actions `chosen` in the model, if the reduced problem has these rows."""
     first, origin = problem.first, problem.origin
     for state in range(policy.size):
         for row in range(first[state], first[state + 1]):
@@ -97,9 +97,9 @@ def adopt_policy(problem: Problem, actions: int, chosen: Int64s, policy: Int64s)
 
 @kernel
 def optimal_sweep(problem: Problem, begin: int, end: int, values: Floats, policy: Int64s, chain: Chain) -> float:
-    """Do one Gauss-Seidel sweep over all rows; return the largest change, relative to the cost of the best row.
+    """Do one Gauss-Seidel sweep over all rows; return the largest relative change of a value.
 
-    The best rows are written to `policy` and copied into the chain.
+    Changes are relative to the cost of the state's best row. The best rows are written to `policy` and `chain`.
     """
     first, start, target, weight, cost, _ = problem
     change = 0.0
@@ -131,10 +131,9 @@ def optimal_sweep(problem: Problem, begin: int, end: int, values: Floats, policy
 
 @kernel
 def policy_sweeps(chain: Chain, begin: int, end: int, values: Floats, enough: float, most: int) -> tuple[int, float]:
-    """Sweep over a chain, at least once and at most `most` times, until a sweep changes it by at most `enough`.
+    """Do 1 to `most` sweeps over a chain, until no value changes by more than `enough`.
 
-    Returns the number of sweeps and the largest change of the last one, relative to the cost of the row. After Ctrl-C
-    it stops at the end of a sweep.
+    Returns the number of sweeps and the largest change in the last sweep. Changes are relative to the cost of the row.
     """
     start, target, weight, cost = chain
     sweeps = 0

@@ -1,29 +1,29 @@
-"""Two-sided bounds on the optimal values, and proofs of them in double precision, rounding included.
+"""Proved lower and upper bounds on the optimal values; the proofs account for the rounding errors of double precision.
 
-`prove` takes any values V and a policy and returns proved bounds: lower <= V* <= V_policy <= upper. It tries one proof
-after the other until the bounds are within the tolerance.
+`prove` takes values V and a policy, and returns bounds with lower <= V* <= V_policy <= upper. These proofs are tried
+one after the other, until the bounds are within the tolerance.
 
 By ratio
-    One pass over all rows bounds every residual by a multiple of its row's cost. Scaling V down and up accordingly
-    gives a lower bound on V* and an upper bound on V_policy (see `certify`). This needs positive costs that are not too
-    small compared with the rounding error of V.
+    One pass over all rows compares each residual with the cost of the row. The largest ratios show by how much V must
+    be scaled down to lie below V*, and scaled up to lie above V_policy (see `certify`). This proof needs positive costs
+    that are not too small compared with the rounding error of V.
 
 By covering
-    If some rows cost nothing, their errors are carried forward to rows whose cost covers them (see `cover`). This takes
-    a few passes. Without it, the models csma and wlan take 1.7 to 2 times as long.
+    Rows of zero cost pass their errors on to later rows, until the cost of a row covers the errors (see `cover`). This
+    proof takes a few passes. Without it, the models csma and wlan take 1.7 to 2 times as long to solve.
 
 By elimination
-    Elimination without subtraction has a known error bound: the relative error of each component of the solution is at
-    most a cubic in the number of states times the unit roundoff, however ill-conditioned the system (O'Cinneide 1996: a
-    backward error of n² units in each entry, where one unit in all entries moves the solution by 2 n units). If all
-    other rows are worse than the policy's rows by more than this error, the policy is optimal and its values are V*.
-    This needs products that do not underflow.
+    Elimination without subtraction has a known error bound, even for ill-conditioned systems. The relative error of
+    each component of the solution is at most the unit roundoff times a cubic polynomial in the number n of states.
+    (O'Cinneide 1996: the backward error is n² units in each entry, and one unit in all entries moves the solution by
+    2 n units.) If all other rows are worse than the policy's rows by more than this error, the policy is optimal, and
+    its values are V*. This proof needs products that do not underflow.
 
 By propagation
-    Let e(s) bound the violation of Bellman's inequality at s, rounding included. Let E = e + P E, under the policy for
-    the upper bound and under the greedy policy for the lower one: the violations summed along the way to the goal.
-    Another pass checks whether V + 2 E and V - 2 E are bounds. If the check fails, as when near-ties lead a longer way,
-    the step is repeated from there. This needs no lower bound on the costs. Only checked bounds are returned.
+    Let e(s) bound the violation of Bellman's inequality at s. Let E(s) be the expected sum of e on the way from s to
+    the goal: under the policy for the upper bound, under the greedy policy for the lower bound. Another pass checks
+    whether V + 2 E and V - 2 E are bounds. If the check fails, the step is repeated from V + 2 E or V - 2 E. This proof
+    needs no lower bound on the costs.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from goalward.planning.rounds import Rounds
 from goalward.planning.state_order import DEAD, GOAL
 
 Proof = Callable[[Reduction, Floats, Int64s, float], "Bounds"]
-COVER_PASSES = 8  # errors left then follow long zero-cost paths, for which the proof by propagation is better
+COVER_PASSES = 8  # if a block needs more passes, its zero-cost paths are long, and the proof by propagation is better
 OUTWARD = 4.0 * UNIT  # pushes the rounding of a final multiplication or addition to the safe side
-REPEATS = 30  # attempts at a proof by propagation, or rounds without progress in its sums
+REPEATS = 30  # limit on the attempts at a proof by propagation, and on the rounds without progress in `policy_values`
 UNDERFLOW = 2.0**-1074  # the least subnormal number: a bound on the rounding error of subnormal products
 
 
 class Bounds(NamedTuple):
-    """Proved bounds, in the extended form of `Reduction.extended`, and the largest (upper - lower) / upper."""
+    """Proved bounds in arrays like `Reduction.extended`; `width` is the largest (upper - lower) / upper."""
 
     lower: Floats
     upper: Floats
@@ -66,10 +66,10 @@ def prove(
     exact: bool = False,
     patient: bool = True,
 ) -> Bounds:
-    """Return the first proved bounds on the values that are within the tolerance, or the best if none are.
+    """Return proved bounds that are within the tolerance, or the narrowest bounds that can be proved.
 
-    Where the policy is -1, the row of smallest residual is written to it. `exact` says that the values come from
-    elimination, whose rounding errors are known. `patient` adds the slow proof by propagation.
+    If `policy` is -1 in a state, the row of smallest residual is written to `policy`. `exact` means that elimination
+    computed the values, so the proof by elimination can be tried. `patient` adds the slow proof by propagation.
     """
     bounds = (by_covering if reduction.has_free_rows else by_ratio)(reduction, extended, policy, tolerance)
     if bounds.width <= tolerance:
@@ -86,7 +86,7 @@ def prove(
 
 
 def by_ratio(reduction: Reduction, extended: Floats, policy: Int64s, _: float) -> Bounds:
-    """Return bounds obtained by scaling V."""
+    """Return the bounds of the proof by ratio."""
     low, high = np.empty((2, len(policy)))
     below, above = certify(reduction.problem, reduction.longest, extended, policy, low, high)
     lower = extended * ((1.0 - OUTWARD) / (1.0 + below))
@@ -97,7 +97,7 @@ def by_ratio(reduction: Reduction, extended: Floats, policy: Int64s, _: float) -
 
 
 def by_covering(reduction: Reduction, extended: Floats, policy: Int64s, tolerance: float) -> Bounds:
-    """Return bounds obtained by scaling V and adding the errors that zero-cost rows carry forward."""
+    """Return the bounds of the proof by covering, or trivial bounds if the proof fails."""
     low, high = np.zeros((2, len(extended)))
     share = 0.25 * tolerance
     width = cover(reduction.problem, reduction.blocks, reduction.longest, extended, policy, share, low, high)
@@ -105,7 +105,7 @@ def by_covering(reduction: Reduction, extended: Floats, policy: Int64s, toleranc
 
 
 def by_elimination(reduction: Reduction, extended: Floats, policy: Int64s, _: float) -> Bounds:
-    """Return bounds from the error of elimination; trivial ones if another row is too close to optimal."""
+    """Return the bounds of the proof by elimination, or trivial bounds if the proof fails."""
     states, values = len(policy), extended[:DEAD]
     error = 2.0 * states * (states**2 + reduction.longest + 8) * UNIT
     in_range = values.min() > TINY and values.max() < HUGE and not underflows(reduction.problem, extended, policy)
@@ -115,11 +115,11 @@ def by_elimination(reduction: Reduction, extended: Floats, policy: Int64s, _: fl
 
 
 def underflows(problem: Problem, extended: Floats, policy: Int64s) -> bool:
-    """Return whether the elimination that gave these values may have lost digits to products that underflow.
+    """Return whether underflow may have made the values from elimination inaccurate.
 
-    Elimination takes n² products for each row, each of which may lose UNDERFLOW. Their total loss must be below the
-    rounding error of the probability of leaving. Multiplied by the largest value, the loss must also be below the
-    rounding error of that probability times the state's value.
+    Elimination computes n² products for each row, and underflow may change each product by UNDERFLOW. Let d be the sum
+    of these errors, p the probability of leaving a state, and V the value of the state. Two conditions prove that the
+    values are accurate: d is below the rounding error of p, and d times the largest value is below that of p V.
     """
     equation, values = policy_equation(len(policy)), extended[:DEAD]
     aggregate(problem, policy, 0, np.zeros_like(extended), equation)
@@ -130,7 +130,7 @@ def underflows(problem: Problem, extended: Floats, policy: Int64s) -> bool:
 
 
 def by_propagation(reduction: Reduction, extended: Floats, policy: Int64s, _: float, *, exact: bool = False) -> Bounds:
-    """Return bounds obtained by summing errors along the way to the goal; the policy is not changed."""
+    """Return the bounds of the proof by propagation, or trivial bounds if the proof fails."""
     if not extended[:DEAD].min() > TINY:
         return trivial_bounds(extended)
     lower, upper = extended.copy(), extended.copy()
@@ -141,7 +141,7 @@ def by_propagation(reduction: Reduction, extended: Floats, policy: Int64s, _: fl
 
 
 def widen(reduction: Reduction, bound: Floats, policy: Int64s, *, exact: bool, above: bool) -> None:
-    """Raise `bound` until it is proved above V_policy, or lower it until proved below V*; else set infinity or 0."""
+    """Increase `bound` until it is proved to be above V_policy. Without `above`, decrease `bound` to below V*."""
     low, high = np.empty((2, len(policy)))
     values = bound[:DEAD]
     for _ in range(REPEATS):
@@ -164,9 +164,9 @@ def widen(reduction: Reduction, bound: Floats, policy: Int64s, *, exact: bool, a
 def policy_values(
     reduction: Reduction, policy: Int64s, costs: Floats, precision: float, *, exact: bool
 ) -> Floats | None:
-    """Return the expected sum of costs up to the goal under a policy, to a relative precision; None on failure.
+    """Return the expected sum of `costs` up to the goal under a policy, or None on failure.
 
-    With `exact`, it is computed by elimination, whose time is cubic in the number of states.
+    `precision` is relative. With `exact`, elimination computes the sum, in time cubic in the number of states.
     """
     start, target, weight, _ = Chain.of(reduction.problem, policy)
     states = reduction.states
@@ -182,7 +182,7 @@ def policy_values(
 
 
 def trivial_bounds(extended: Floats) -> Bounds:
-    """Return the bounds 0 and infinity."""
+    """Return the lower bound 0 and the upper bound infinity for all states."""
     lower, upper = extended.copy(), extended.copy()
     lower[:DEAD], upper[:DEAD] = 0.0, np.inf
     return Bounds(lower, upper, 1.0)
@@ -194,12 +194,12 @@ def certify(
 ) -> tuple[float, float]:
     """Return ratios (below, above) with V / (1 + below) <= V* <= V_policy <= V / (1 - above).
 
-    Let L = V / (1 + below). If residual_r >= -below c_r for all rows, then c_r + P_r L >= L, so L lies below V*. Let U
-    = V / (1 - above) with above < 1. If residual_r <= above c_r for the rows of the policy, then c_r + P_r U <= U, so U
-    lies above V_policy. As U is also a finite Lyapunov function, the policy is proper.
+    Let L = V / (1 + below). If residual_r >= -below c_r for all rows r, then c_r + P_r L >= L, so L <= V*. Let
+    U = V / (1 - above) with above < 1. If residual_r <= above c_r for the rows r of the policy, then c_r + P_r U <= U,
+    so U >= V_policy. The finite function U also proves that the policy is proper (as a Lyapunov function).
 
-    Where the policy is -1, the row of smallest residual is written. `low` gets for each state by how much the smallest
-    residual may be below zero, and `high` by how much the policy's residual may be above zero, rounding included.
+    If `policy` is -1 in a state, the row of smallest residual is written to `policy`. Rounding included, all residuals
+    of state s are at least ``-low[s]``, and the residual of the policy's row is at most ``high[s]``.
     """
     first, start, target, weight, cost, _ = problem
     below = 0.0
@@ -213,7 +213,7 @@ def certify(
         for row in range(first[state], first[state + 1]):
             gain = cost[row]
             size = cost[row]
-            # A subnormal cost was rounded when divided by 1 - q; so is its product with `below` or `above`.
+            # The division by 1 - q has rounded a subnormal cost, and the product with `below` or `above` rounds it.
             lost = 2.0 * UNDERFLOW if 0.0 < cost[row] < LEAST_NORMAL else 0.0
             for entry in range(start[row], start[row + ONE]):
                 there = values[target[entry]]
@@ -244,7 +244,7 @@ def certify(
 
 @kernel
 def relative_width(below: float, above: float) -> float:
-    """Return the relative width of the bounds that `certify` proves; 1 without an upper bound."""
+    """Return the relative width of the bounds that `certify` proves, or 1 if the upper bound is infinite."""
     return 1.0 - max(1.0 - above, 0.0) / (1.0 + below)
 
 
@@ -261,17 +261,17 @@ def cover(
 ) -> float:
     """Find errors E- and E+ with (V - E-) / (1 + share) <= V* <= V_policy <= (V + E+) / (1 - share).
 
-    With residual_r the residual of V in row r, Bellman's inequalities for these bounds are
+    Let residual_r be the residual of V in row r. Bellman's inequalities for these bounds are
 
         E-(s) >= P_r E- - residual_r - share c_r  for all rows r of s,
         E+(s) >= P_r E+ + residual_r - share c_r  for the row of the policy.
 
-    So a share of the costs covers the errors. E is needed only where rows cost next to nothing: it carries an error on
-    to the next row with a cost. E starts at zero, and passes over a block raise it where it is too small. A pass that
-    raises nothing proves the bounds; if every row leads only to earlier states, a single pass suffices. Where the
-    policy is -1, the row of smallest residual is written to it.
+    If a row has a cost, the term share c_r covers the row's error. The error of a zero-cost row is carried by E to rows
+    with a cost. E starts at zero, and each pass over a block raises E where an inequality fails. A pass without changes
+    proves the bounds. If every row leads only to earlier states, a single pass is enough. If `policy` is -1 in a state,
+    the row of smallest residual is written to `policy`.
 
-    `low` and `high`, zero at first, get the bounds. Returns their relative width; 1 if a block needs too many passes.
+    `low` and `high` must be zero at first. Both get the bounds. Returns the width of the bounds, or 1 on failure.
     """
     for block in range(blocks.cyclic.size):
         begin, end = blocks.bounds[block], blocks.bounds[block + 1]
@@ -300,14 +300,14 @@ def cover_block(
     low: Floats,
     high: Floats,
 ) -> bool:
-    """Cover the errors of a block; return whether that succeeded within the given number of passes."""
+    """Write the errors E- and E+ of a block to `low` and `high`; return whether `passes` passes were enough."""
     first, start, target, weight, cost, _ = problem
     padding = 1.0 + (longest + 8) * UNIT
     least = np.inf
     for number in range(passes):
         if end - begin > ASK_EVERY and interrupted(0):
             return False
-        spare = 0.02 * share * least if number > 1 and least < np.inf else 0.0  # otherwise loops need a pass per digit
+        spare = 0.02 * share * least if number > 1 and least < np.inf else 0.0  # else loops need a pass per digit
         proved = True
         for state in range(begin, end):
             here = values[state]

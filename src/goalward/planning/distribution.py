@@ -1,21 +1,22 @@
 """The distribution of a policy's cost: variance, quantiles, the mean of the worst episodes, P(cost <= b).
 
-Costs lie on a grid: cost = units * step, with integer units. The mass of an episode is moved along the grid,
+Costs lie on a grid: cost = units * step, with integer units. Let y_k(s) be the expected visits to state s at a total
+cost of k units. The expected arrivals in s' at this cost are
 
-    x_k(s')  =  Σ_(s, a)  π(a | s) p(s' | s, a) y_{k - units(s, a)}(s),
+    x_k(s')  =  Σ_(s, a)  π(a | s) p(s' | s, a) y_{k - units(s, a)}(s).
 
-where y_k holds the expected visits at a cost of k units: x_k, and the visits that zero-cost actions add to it, computed
-by a sparse LU. The mass that arrives at the goal at level k is P(cost = k units).
+At the goal, x_k is P(cost = k units). In other states, the sum leaves out zero-cost actions. A sparse LU computes y_k
+from x_k by adding the visits that follow zero-cost actions.
 
-If all costs are multiples of a common step, the result is exact up to rounding errors. Other costs are rounded both up
-and down to a given step: the true cost of every episode lies between the two results, and so do the probabilities, the
-quantiles and the mean of the worst episodes. The bounds include the mass that has not arrived by the last level.
+If all costs are multiples of a common step, the result is exact up to rounding errors. Otherwise, the computation is
+done twice, with costs rounded up and with costs rounded down. The true probabilities, quantiles and means of the worst
+episodes lie between the two results. The bounds include the episodes that have not ended at the last level of cost.
 
-The mean comes from `evaluate`, the variance from the same equation with one-step variances in place of costs,
+The mean comes from `evaluate`. The variance solves the same equation with one-step variances in place of costs:
 
-    Var(s) = Σ π(a | s) p(s' | s, a) (c(s, a) + V(s') - V(s))² + Σ π(a | s) p(s' | s, a) Var(s'),
+    Var(s) = Σ π(a | s) p(s' | s, a) (c(s, a) + V(s') - V(s))² + Σ π(a | s) p(s' | s, a) Var(s').
 
-and the mean gives E[(X - v)+] = E[X] - ∫_0^v P(X > x) dx, so cutting off the tail costs no precision.
+The mean of the worst episodes uses E[(X - v)+] = E[X] - ∫_0^v P(X > x) dx, so the tail beyond v is not needed.
 """
 
 from __future__ import annotations
@@ -38,15 +39,15 @@ from goalward.settings import Positive, Share, check
 from goalward.ssp.checks import checked_state
 from goalward.ssp.model import SSP
 
-LARGEST_DENOMINATOR = 10_000  # up to it, the nearest double to a fraction counts as the fraction
-EXACT_UNITS = 4096  # by default, a common grid on which the largest cost has more units is not used
-MOST_CELLS = 1 << 27  # cells of the ring buffer of levels, 1 GB
+LARGEST_DENOMINATOR = 10_000  # the nearest double to a fraction with at most this denominator counts as the fraction
+EXACT_UNITS = 4096  # a common step is the default grid only if the largest cost has at most this many units
+MOST_CELLS = 1 << 27  # limit on the cells of the ring buffer of levels, 1 GB
 MOST_LEVELS = 10_000_000
 LEVELS_AT_ONCE = 256
 
 
 class Range(NamedTuple):
-    """Bounds on a number; both are equal if it is known exactly."""
+    """A lower and an upper bound on a number; if the number is known exactly, the bounds are equal."""
 
     lower: float
     upper: float
@@ -59,11 +60,11 @@ class CostDistribution:
     Attributes
     ----------
     costs, lower, upper
-        Bounds of P(cost <= costs[i]), at increasing costs on a grid.
+        ``lower[i] <= P(cost <= costs[i]) <= upper[i]``. The grid `costs` is increasing.
     mean, variance
-        The mean and variance of the cost; infinite if the goal is not reached almost surely.
+        The mean and the variance of the cost. Both are infinite if the goal is not reached almost surely.
     mean_error
-        A bound on the error of the mean.
+        An upper bound on the error of `mean`.
     goal_probability
         The probability of reaching the goal; an episode that misses the goal has infinite cost.
     exact
@@ -88,20 +89,20 @@ class CostDistribution:
         return Range(float(self.lower[index]), float(self.upper[index]) if inside else self.goal_probability)
 
     def quantile(self, level: float) -> Range:
-        """Return bounds on the least cost that an episode does not exceed with probability `level`."""
+        """Return bounds on the smallest cost b with P(cost <= b) >= `level`."""
         check("level", level, Share)
         bounds = []
         for bound in (self.upper, self.lower):
             index = int(np.searchsorted(bound, level))
-            # Beyond the last level the cost is finite, but only the last level is known to lie below it.
+            # A quantile beyond the last level is finite, but its only known lower bound is the last level.
             last = float(self.costs[-1]) if bound is self.upper and level <= self.goal_probability else np.inf
             bounds.append(float(self.costs[index]) if index < len(bound) else last)
         return Range(*bounds)
 
     def cvar(self, level: float) -> Range:
-        """Return bounds on the mean cost of the worst episodes, which are a share 1 - `level` of all.
+        """Return bounds on the conditional value at risk, min over v of v + E[(X - v)+] / (1 - `level`).
 
-        This is the conditional value at risk, min over v of v + E[(X - v)+] / (1 - level).
+        This is the mean cost of the most expensive episodes that have a total probability of 1 - `level`.
         """
         if check("level", level, Share) == 1.0 or not np.isfinite(self.mean):
             return Range(self.quantile(level).lower if np.isfinite(self.mean) else np.inf, np.inf)
@@ -122,13 +123,13 @@ class CostDistribution:
 
 
 def interval(bounds: Range) -> str:
-    """Return bounds as a string: one number if both agree to six digits."""
+    """Return bounds as a string, with a single number if both bounds agree to six digits."""
     lower, upper = f"{bounds.lower:.6g}", f"{bounds.upper:.6g}"
     return lower if lower == upper else f"{lower}..{upper}"
 
 
 class Moves(NamedTuple):
-    """The state-action pairs that a policy plays, each with its weight and its successors."""
+    """The state-action pairs that a policy plays, with their probabilities (`weight`), costs and successors."""
 
     state: Int64s
     weight: Floats
@@ -150,11 +151,11 @@ def cost_distribution(
     reached = 1.0 if goal_probability is None else float(goal_probability[origin])
     if goal_probability is None and not np.isfinite(mean):
         raise SettingError(
-            f"the policy does not reach the goal almost surely from state {ssp.state_name(origin)}; use"
-            " evaluate(ssp, policy, goal_first=True).distribution(...), which gives episodes that miss it infinite cost"
+            f"the policy does not reach the goal almost surely from state {ssp.state_name(origin)}; to give an infinite"
+            " cost to episodes without the goal, use evaluate(ssp, policy, goal_first=True).distribution(...)"
         )
     step = common_step(moves.cost) if grid is None else float(check("grid", grid, Positive))
-    # A cost may be only the nearest double to a multiple of the step.
+    # Costs may be multiples of the step up to rounding only.
     exact = step is not None and bool(np.allclose(moves.cost / step, np.round(moves.cost / step), rtol=1e-14, atol=0.0))
     if step is None:
         steps = solve_all(markov_chain(ssp, weights).with_costs(np.ones((ssp.states, 1)))).values[origin]
@@ -166,7 +167,7 @@ def cost_distribution(
     length = max(len(curve) for curve, _ in curves)
     (low, rounding), (high, _) = curves[0], curves[-1]
     low = np.append(low, np.full(length - len(low), low[-1]))
-    # Mass that may still arrive counts from the end of the curve on.
+    # After the end of its curve, the upper bound includes all episodes that may still reach the goal.
     high = np.append(high, np.full(length - len(high), reached))
     surely = goal_probability is None or reached == 1.0
     return CostDistribution(
@@ -174,7 +175,7 @@ def cost_distribution(
         np.maximum(low * (1.0 - rounding), 0.0),
         np.minimum(high * (1.0 + rounding), reached),
         mean if surely else np.inf,
-        mean * (tolerance + np.finfo(np.float64).eps * length),  # errors of evaluating, and of summing the curve
+        mean * (tolerance + np.finfo(np.float64).eps * length),  # the errors of `evaluate` and of the sum
         variance_at(ssp, weights, moves, values, origin) if surely else np.inf,
         reached,
         exact,
@@ -182,7 +183,7 @@ def cost_distribution(
 
 
 def moves_of(ssp: SSP, weights: Floats) -> Moves:
-    """Return the pairs that a policy plays, with normalised successors."""
+    """Return the state-action pairs that a policy plays, with normalised probabilities of successors."""
     state, action = np.nonzero(weights)
     rows = state * ssp.actions + action
     lengths = np.diff(ssp.indptr)[rows]
@@ -193,7 +194,7 @@ def moves_of(ssp: SSP, weights: Floats) -> Moves:
 
 
 def common_step(costs: Floats) -> float | None:
-    """Return the largest common divisor of all costs; None if there is none, or if it is very small."""
+    """Return the greatest common divisor of all costs, or None if no divisor exists or all divisors are too small."""
     distinct = np.unique(costs).tolist()
     fractions = [Fraction(cost).limit_denominator(LARGEST_DENOMINATOR) for cost in distinct]
     if [float(fraction) for fraction in fractions] != distinct:
@@ -206,15 +207,15 @@ def common_step(costs: Floats) -> float | None:
 
 
 def arrivals(moves: Moves, units: Floats, origin: int, states: int, enough: float) -> tuple[Floats, float]:
-    """Return the probabilities of arriving within 0, 1, 2... units of cost, and their relative rounding error.
+    """Return P(cost <= k units) for k = 0, 1, 2, ..., and the relative rounding error of these probabilities.
 
-    Stops when the probability reaches `enough`, at the latest after `MOST_LEVELS` levels.
+    The array ends when the probability reaches `enough`, or after `MOST_LEVELS` levels.
     """
     whole = units.astype(np.int64)
     depth = int(whole.max(initial=0)) + 1
     if depth * (states + 1) > MOST_CELLS:
         raise SettingError(
-            f"the largest cost takes {depth - 1:,} grid steps, times {states:,} states; pass a larger grid="
+            f"the largest cost is {depth - 1:,} grid steps, too many for {states:,} states; pass a larger grid="
         )
     ring = np.zeros((depth, states + 1))
     ring[0, origin] = 1.0
@@ -240,7 +241,7 @@ def arrivals(moves: Moves, units: Floats, origin: int, states: int, enough: floa
 
 
 def free_moves(moves: Moves, units: Int64s, states: int) -> Any:
-    """Return the LU factors of I - P', where P has the zero-cost moves between states; None if there are none."""
+    """Return the LU factors of I - P' for the matrix P of zero-cost moves between states; None if no move is free."""
     from scipy import sparse
     from scipy.sparse.linalg import splu
 
@@ -259,7 +260,7 @@ def move_mass(
     ring: Floats, level: int, state: Int64s, weight: Floats, units: Int64s, start: Int64s, target: Int32s,
     share: Floats, arrived: Floats,
 ) -> None:  # fmt: skip
-    """Move the mass of the levels from `level` on; write to `arrived` the mass that reaches the goal at each level."""
+    """Process the levels of cost from `level` on; `arrived` gets the probability of reaching the goal at each level."""
     depth, goal = ring.shape[0], ring.shape[1] - 1
     for i in range(arrived.size):
         now = (level + i) % depth
@@ -277,7 +278,7 @@ def move_mass(
 
 
 def variance_at(ssp: SSP, weights: Floats, moves: Moves, values: Floats, origin: int) -> float:
-    """Return the variance of the cost from a state from which the goal is reached almost surely."""
+    """Return the variance of the cost of an episode that starts in `origin` and reaches the goal almost surely."""
     values = np.append(np.where(np.isfinite(values), values, 0.0), 0.0)
     lengths = np.diff(moves.start)
     change = np.repeat(moves.cost - values[moves.state], lengths) + values[moves.target]

@@ -1,11 +1,11 @@
-"""Policy evaluation: what a policy costs and how long it takes.
+"""Policy evaluation: the expected cost and the expected number of steps of a policy.
 
-Under a policy π the model is a Markov chain, an SSP with one action. Its cost and its hitting time solve
+Under a policy π, the model is a Markov chain (an SSP with one action). The expected cost V_π and the expected number of
+steps h_π solve the equations
 
-    V_π(s) = c_π(s) + Σ_s' p_π(s' | s) V_π(s'),    h_π(s) = 1 + Σ_s' p_π(s' | s) h_π(s'),
+    V_π(s) = c_π(s) + Σ_s' p_π(s' | s) V_π(s'),    h_π(s) = 1 + Σ_s' p_π(s' | s) h_π(s').
 
-and both are infinite where the goal is not reached with probability one, which the graph decides. The equations are
-solved, and the solutions proved, in the same way as Bellman's equation (`solve.py`).
+Both are infinite in states from which the goal is not reached almost surely. `solve.py` solves the equations.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Evaluation(ShownAsFacts):
-    """Expected `costs` and `steps` to the goal from each state; infinite where it is not reached almost surely."""
+    """Expected `costs` and `steps` from each state to the goal; infinity if the goal is not reached almost surely."""
 
     costs: Floats
     steps: Floats
     goal_probability: Floats | None = None
-    """The probability of reaching the goal; only with ``goal_first``. Costs and steps then count until it is 0."""
+    """The probability of reaching the goal from each state; None without ``goal_first``."""
     model: SSP | None = field(default=None, repr=False)  #: the model that the policy acts in
     weights: Floats | None = field(default=None, repr=False)
     """The probability of each action in each state under the policy."""
@@ -49,12 +49,12 @@ class Evaluation(ShownAsFacts):
         Parameters
         ----------
         start
-            The state in which the episode starts, by default the initial state of the model.
+            The state in which the episode starts. The default is the initial state of the model.
         grid
-            The step to which costs are rounded, up and down. By default the largest common divisor of the costs, which
-            makes the answer exact; if there is none, 1/100 of the mean cost of a step.
+            Costs are rounded up and down to multiples of this number. The default is the greatest common divisor of
+            the costs, which gives exact results, or 1/100 of the mean cost of a step if no divisor exists.
         tail
-            The computation stops when more expensive episodes have at most this probability; the bounds include it.
+            Stop when more expensive episodes have at most this probability. The bounds include these episodes.
 
         Examples
         --------
@@ -87,12 +87,12 @@ def evaluate(ssp: SSP, policy: ArrayLike, tolerance: float = 1e-9, *, goal_first
     ssp
         The model.
     policy
-        An action per state, ``[S]``, with -1 where none is played; or probabilities of actions, ``[S, A]``.
+        An array ``[S]`` of actions, with -1 for no action, or an array ``[S, A]`` of action probabilities.
     tolerance
-        Costs and steps are proved to this relative precision, or a `PrecisionError` is raised.
+        The relative precision of costs and steps. If this precision cannot be proved, `PrecisionError` is raised.
     goal_first
         Also compute the probability of reaching the goal. Costs and steps then count until the goal is reached or can
-        no longer be reached. They are infinite in states from which it cannot be reached.
+        no longer be reached. States that cannot reach the goal have infinite costs and steps.
     """
     chain = markov_chain(ssp, policy)
     if goal_first:
@@ -119,11 +119,11 @@ def markov_chain(ssp: SSP, policy: ArrayLike) -> SSP:
     lengths = np.diff(ssp.indptr)
     shares = ssp.probabilities / np.repeat(row_sums(ssp), lengths)
     likelihood = shares * np.repeat(np.where(weights > 0.0, weights, np.inf).ravel(), lengths)
-    # Half of it, because rescaling a row may lower the least probability of a model.
+    # Half the limit, because rescaling a row of a valid model may lower its smallest probability.
     if likelihood.min() < 0.5 * LEAST_PROBABILITY:
         raise PolicyError(
-            f"the policy makes a step less likely than {LEAST_PROBABILITY:.3g}, the smallest normal double: play its"
-            " action more often, or never"
+            f"the policy gives a transition a probability below {LEAST_PROBABILITY:.3g}, the smallest normal double;"
+            " play the action of this transition more often, or never"
         )
     kernel = sparse.csr_array((shares, ssp.successors, ssp.indptr), shape=(ssp.states * ssp.actions, ssp.states + 1))
     states, actions = np.nonzero(weights)
@@ -147,7 +147,7 @@ def markov_chain(ssp: SSP, policy: ArrayLike) -> SSP:
 
 
 def policy_weights(ssp: SSP, policy: ArrayLike) -> Floats:
-    """Return the probability of each action in each state; raises PolicyError if the policy does not fit the model."""
+    """Return the probability of each action in each state; raise PolicyError if `policy` is not valid for the model."""
     table = np.asarray(policy)
     if table.shape == (ssp.states,) and table.dtype.kind in "iu":
         weights = one_hot(ssp, table)
@@ -155,7 +155,7 @@ def policy_weights(ssp: SSP, policy: ArrayLike) -> Floats:
         weights = table
     else:
         raise PolicyError(
-            f"the policy has shape {table.shape} and dtype {table.dtype}; it must be integers of shape ({ssp.states},)"
+            f"the policy has shape {table.shape} and dtype {table.dtype}; pass integers of shape ({ssp.states},)"
             f" or floats of shape ({ssp.states}, {ssp.actions})"
         )
     check_probabilities(ssp, weights)
@@ -163,12 +163,12 @@ def policy_weights(ssp: SSP, policy: ArrayLike) -> Floats:
 
 
 def one_hot(ssp: SSP, actions: Floats) -> Floats:
-    """Return a deterministic policy as probabilities; a state that plays -1 gets a row of zeros."""
+    """Return the action probabilities of a deterministic policy; action -1 gives a row of zeros."""
     wrong = (actions < -1) | (actions >= ssp.actions)
     if wrong.any():
         state = int(np.argmax(wrong))
         raise PolicyError(
-            f"the policy plays action {actions[state]} in state {state}; actions are 0..{ssp.actions - 1}, -1 for none"
+            f"the policy plays action {actions[state]} in state {state}; use 0..{ssp.actions - 1}, or -1 for no action"
         )
     weights = np.zeros((ssp.states, ssp.actions))
     played = np.flatnonzero(actions >= 0)
@@ -177,25 +177,25 @@ def one_hot(ssp: SSP, actions: Floats) -> Floats:
 
 
 def check_probabilities(ssp: SSP, weights: Floats) -> None:
-    """Check that in each state the probabilities of available actions sum to one, or all are zero."""
+    """Raise PolicyError unless the action probabilities of each state sum to one or are all zero."""
     sums = weights.sum(axis=1)
     bad = ~((weights >= 0.0).all(axis=1) & ((np.abs(sums - 1.0) <= ROW_SUM_TOLERANCE) | (weights == 0.0).all(axis=1)))
     if bad.any():
         state = int(np.argmax(bad))
-        raise PolicyError(f"in state {state} the policy plays with probabilities {weights[state]}; they must sum to 1")
+        raise PolicyError(f"the action probabilities in state {state} are {weights[state]}, but they must sum to 1")
     missing = (weights > 0.0) & ~ssp.available
     if missing.any():
         state, action = np.argwhere(missing)[0]
-        raise PolicyError(f"the policy plays action {action} in state {state}, where it is not available")
+        raise PolicyError(f"the policy plays action {action} in state {state}, but this action is not available there")
 
 
 def action_values(ssp: SSP, values: Floats) -> Floats:
-    """Return Q[s, a] = c(s, a) + Σ_s' p(s' | s, a) values(s'); infinity where the action is not available."""
+    """Return Q[s, a] = c(s, a) + Σ_s' p(s' | s, a) values(s'), with infinity for unavailable actions."""
     return ssp.costs + step_mean(ssp, values, 0.0)
 
 
 def step_mean(ssp: SSP, numbers: Floats | Bools, goal: float) -> Floats:
-    """Return the mean of ``numbers[next state]`` for each pair; 0 where the action is not available."""
+    """Return the expectation of ``numbers[next state]`` for each state-action pair; 0 for unavailable actions."""
     mean = np.zeros(ssp.costs.size)
     filled = np.flatnonzero(ssp.available.ravel())
     weighted = ssp.probabilities * np.append(numbers, goal)[ssp.successors]
@@ -204,7 +204,7 @@ def step_mean(ssp: SSP, numbers: Floats | Bools, goal: float) -> Floats:
 
 
 def row_sums(ssp: SSP) -> Floats:
-    """Return the sum of the entries of each row: 1 up to rounding, or 0 where the action is not available."""
+    """Return the sum of the probabilities in each row: 1 up to rounding, or 0 for unavailable actions."""
     sums = np.zeros(len(ssp.indptr) - 1)
     filled = np.flatnonzero(np.diff(ssp.indptr))
     sums[filled] = np.add.reduceat(ssp.probabilities, ssp.indptr[filled])

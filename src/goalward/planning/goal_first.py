@@ -1,26 +1,26 @@
 """Goal-first planning: maximise the probability of reaching the goal, then minimise the cost.
 
 Definitions
-    p*(s) is the largest probability, over all policies, of ever reaching the goal from s. A state is lost if p* is zero
-    there, which the graph decides: no path leads from it to the goal (*never* in `goalward.structure`). An episode is
-    decided once it is at the goal or in a lost state. Goal-first policies are those that reach the goal with
-    probability p*(s) from every s and decide every episode almost surely. The cost of a policy is its expected cost
-    until the episode is decided, whether won or lost. Its minimum over the goal-first policies is C*(s). If the goal
-    can be reached almost surely from every state, C* is V*.
+    p*(s) is the largest probability of reaching the goal from s, over all policies. A state is lost if no path leads
+    from this state to the goal (*never* in `goalward.structure`); p* is zero in exactly these states. An episode is
+    decided once it reaches the goal or a lost state. A policy is goal-first if it reaches the goal from every state s
+    with probability p*(s), and if every episode is decided almost surely. C*(s) is the smallest expected cost of a
+    goal-first policy until the episode is decided. If p* is 1 in all states, C* is V*.
 
 Method
-    A step wins if it leads to the goal or a state from which the goal can be reached almost surely (a sure state). A
-    step loses if it leads to a lost state. Consider SSPs on the remaining states. With the probability of losing as
-    cost, the optimal value is the loss, 1 - p*. With the probability of winning as cost, the value of a policy is its
-    probability of reaching the goal. `solve_all` proves bounds on both; loops that decide nothing cost nothing there,
-    so they are exact. C* is the value of a third SSP, in which lost states and the goal form one goal and only rows
-    that keep p* are available. In sure states these are the rows that lead only to sure states, which the graph
-    decides. Elsewhere a row is available if it loses at most 1e-9 p*(s), or less if these losses add up to too much. So
-    ties are decided in double precision, and the bounds include the error.
+    A state is sure if some policy reaches the goal from this state almost surely. A step wins if it leads to the goal
+    or a sure state, and loses if it leads to a lost state. Two SSPs contain only the states that are neither sure nor
+    lost. In the first SSP, the cost of a step is the probability of losing, and the optimal value is the loss 1 - p*.
+    In the second SSP, the cost is the probability of winning, and a policy's value is its probability of the goal.
+
+    C* is the value of a third SSP, where lost states count as the goal and only rows that keep p* are available. In
+    sure states, these are the rows that lead only to sure states. In other states, a row is available if it loses at
+    most 1e-9 p*(s). This limit is lowered if the losses add up to too much. The bounds on C* and p* include the losses.
 
 What is proved
-    probability_lower <= the policy's probability of reaching the goal <= p* <= probability_upper, at most `tolerance`
-    apart, and lower <= the cost of the policy <= upper as in `solve`, where `lower` bounds C* over the available rows.
+    The policy's probability of reaching the goal is at least `probability_lower`, and p* is at most
+    `probability_upper`. The difference of these bounds is at most `tolerance`. The cost of the policy lies between
+    `lower` and `upper`, as in `solve`. No policy that plays only available rows costs less than `lower`.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from goalward.ssp.graph import can_reach_goal, sure_states
 from goalward.ssp.model import SSP
 
 TIES = (1e-9, 1e-12, 0.0)
-"""A row is available if it loses at most this share of p*; if the losses add up to too much, the next is tried."""
+"""A row is available if it loses at most this fraction of p*. If all losses add up to too much, the next is tried."""
 
 MOST_POLICIES = 50
-COST = "the cost of reaching the goal"  # its name in messages of PrecisionError
+COST = "the cost of reaching the goal"  # the subject in messages of PrecisionError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,13 +52,13 @@ class GoalFirstSolution(Solution):
     Attributes
     ----------
     values, lower, upper
-        C*(s), the smallest expected cost until the episode is decided, with bounds; infinity in lost states.
+        C*(s), the smallest expected cost up to the goal or a lost state, and its bounds. Infinity in lost states.
     policy
         A goal-first policy; -1 in lost states.
     goal_probability
-        The largest probability of reaching the goal, p*(s), to the tolerance.
+        p*(s), the largest probability of reaching the goal, to the precision of the tolerance.
     probability_lower, probability_upper
-        Proved: probability_lower <= the policy's probability <= p* <= probability_upper.
+        Proved bounds on p*(s) and on the policy's probability, at most the tolerance apart.
     """
 
     goal_probability: Floats
@@ -79,8 +79,8 @@ def solve_goal_first(ssp: SSP, tolerance: float) -> GoalFirstSolution:
     alive = can_reach_goal(ssp)
     if not alive[ssp.initial_state]:
         raise UnreachableGoalError(
-            f"no path leads from the initial state {ssp.state_name(ssp.initial_state)} to the goal: see"
-            " goalward.structure(ssp), or choose another start with ssp.with_initial_state"
+            f"no path leads from the initial state {ssp.state_name(ssp.initial_state)} to the goal; list the dead ends"
+            " with goalward.structure(ssp), or choose another initial state with ssp.with_initial_state"
         )
     distance, _, usable = sure_states(ssp, ssp.available)
     sure, inside = distance >= 0, usable.reshape(ssp.costs.shape)
@@ -103,8 +103,8 @@ def solve_goal_first(ssp: SSP, tolerance: float) -> GoalFirstSolution:
             proved(solution, tolerance, COST)
             return solution
     raise PrecisionError(
-        f"the bounds on the probability of reaching the goal are {apart:.1e} apart; {tolerance:g} was requested, but"
-        f" double precision cannot prove it. {remedy(apart)}. The attribute solution of this error has the best bounds",
+        f"double precision cannot prove the probability of reaching the goal to a tolerance of {tolerance:g}: the best"
+        f" bounds are {apart:.1e} apart. {remedy(apart)}. The attribute solution of this error has the best bounds",
         solution,
     )
 
@@ -112,7 +112,7 @@ def solve_goal_first(ssp: SSP, tolerance: float) -> GoalFirstSolution:
 def with_probability(
     ssp: SSP, alive: Bools, sure: Bools, rows: Bools, largest: Floats, tolerance: float
 ) -> GoalFirstSolution:
-    """Return the cheapest policy among the given rows, with its probability of reaching the goal."""
+    """Return the cheapest policy that plays only `rows`, and bounds on its probability of reaching the goal."""
     solution = solve_all(part(ssp, alive, rows, ssp.costs), tolerance)
     policy = np.full(ssp.states, -1)
     policy[alive] = solution.policy
@@ -125,11 +125,11 @@ def with_probability(
 
 
 def best_policy(ssp: SSP, sure: Bools, maybe: Bools, first: Int64s) -> tuple[Floats, Int64s]:
-    """Return the largest probability of reaching the goal and a policy that has it.
+    """Return the largest probability of reaching the goal, and a policy that attains this probability.
 
-    The loss gives probabilities only to an absolute precision. Where they are tiny, the policy of smallest loss is
-    therefore improved by policy iteration on the probabilities themselves. Improvements within rounding are ignored,
-    because they may be loops that decide nothing.
+    `first` is the policy of smallest loss. The loss has only an absolute precision, which is too coarse for tiny
+    probabilities. So policy iteration improves `first` by maximising the probability of reaching the goal. Improvements
+    as small as rounding errors are ignored, because they may come from loops that decide nothing.
     """
     policy = np.full(ssp.states, -1)
     policy[maybe] = first
@@ -148,7 +148,7 @@ def best_policy(ssp: SSP, sure: Bools, maybe: Bools, first: Int64s) -> tuple[Flo
 
 
 def evaluate_goal_first(chain: SSP, tolerance: float) -> Evaluation:
-    """Return the probability of reaching the goal in a chain, and cost and steps until the episode is decided."""
+    """Return the cost and the steps of a chain up to the goal or a lost state, and its probability of the goal."""
     alive = can_reach_goal(chain)
     distance, _, _ = sure_states(chain, chain.available)
     sure = distance >= 0
@@ -163,7 +163,7 @@ def evaluate_goal_first(chain: SSP, tolerance: float) -> Evaluation:
 
 
 def win_probability(ssp: SSP, sure: Bools, maybe: Bools, policy: Int64s, tolerance: float) -> tuple[Floats, Floats]:
-    """Return a policy's probability of reaching the goal, and a lower bound; 0 where it may never be decided."""
+    """Return a policy's probability of reaching the goal, with a lower bound; both are 0 if episodes may never end."""
     value, lower = np.where(sure, 1.0, 0.0), np.where(sure, 1.0, 0.0)
     if maybe.any():
         played = np.arange(ssp.actions) == policy[:, np.newaxis]
@@ -175,7 +175,7 @@ def win_probability(ssp: SSP, sure: Bools, maybe: Bools, policy: Int64s, toleran
 
 
 def part(ssp: SSP, states: Bools, rows: Bools, costs: Floats) -> SSP:
-    """Return the model on some states, with some of their rows and other costs; all other states become the goal."""
+    """Return the model restricted to `states` and `rows`, with new `costs`; all other states become the goal."""
     count = int(np.count_nonzero(states))
     number = np.full(ssp.states + 1, count, dtype=np.int32)
     number[:-1][states] = np.arange(count)
@@ -198,12 +198,12 @@ def part(ssp: SSP, states: Bools, rows: Bools, costs: Floats) -> SSP:
 
 
 def rounding(ssp: SSP) -> float:
-    """Return a bound on the relative rounding error of `step_mean`, and of a product with it."""
+    """Return a bound on the relative rounding error of `step_mean` followed by a multiplication."""
     return (int(np.diff(ssp.indptr).max()) + 2) * UNIT
 
 
 def spread(states: Bools, numbers: Floats) -> Floats:
-    """Return the numbers of some states as numbers of all states, with infinity for the others."""
+    """Return an array over all states: `numbers` where the mask `states` is true, and infinity elsewhere."""
     full = np.full(len(states), np.inf)
     full[states] = numbers
     return full

@@ -1,15 +1,15 @@
 """The quantities that say how hard a problem is to learn.
 
     B* = max_s V*(s)                                   the largest value
-    T* = max_s h_π*(s)                                 the largest expected number of steps of the optimal policy, of
-                                                       the fastest one if several tie
+    T* = max_s h_π*(s)                                 the largest expected number of steps of the optimal policy; of
+                                                       several optimal policies, the fastest counts
     D  = max_s min_π h_π(s)                            the SSP-diameter: the largest expected number of steps of the
-                                                       fastest policy, which is optimal if all costs are one
-    c_min = min c(s, a)                                over available actions
-    gap(s, a) = c(s, a) + Σ p V* - V*(s)               the loss of one deviation
+                                                       fastest policy
+    c_min = min c(s, a)                                the smallest cost of an available action
+    gap(s, a) = c(s, a) + Σ p V* - V*(s)               the extra cost of playing action a once
 
-Maxima are taken over the sure states, from which some policy reaches the goal almost surely. In a proper model these
-are all states. If there are none, B*, T* and D are infinite.
+The maxima are over the sure states. A state is sure if some policy reaches the goal from this state almost surely. In a
+proper model, all states are sure. In a model without sure states, B*, T* and D are infinite.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from goalward.planning.solve import proved, solve_all
 from goalward.ssp.model import SSP, check_model, restrict_actions
 from goalward.table import ShownAsFacts
 
-WANTED, NEEDED = 1e-10, 1e-6  # precision of the values: aimed at, and proved
+WANTED, NEEDED = 1e-10, 1e-6  # relative precision of the values: the target, and what must be proved
 TIE = 1e-9  # gaps below this, relative to the action's value, count as ties
 
 
@@ -35,16 +35,15 @@ class Hardness(ShownAsFacts):
     Attributes
     ----------
     B_star, T_star, D, c_min
-        As defined above.
+        The quantities B*, T*, D and c_min that `goalward.planning.hardness` defines.
     smallest_gap
         The smallest gap that is not a tie; infinity if all actions tie.
     gaps
-        ``gaps[s, a]``; zero for ties, infinity for unavailable actions, for those that may lead into a dead end, and
-        in dead ends.
+        ``gaps[s, a]``: zero for ties; infinity for unavailable actions, and if Q*(s, a) is infinite.
     proper
         Whether some policy reaches the goal almost surely from every state.
     states, sure_states
-        The number of states, and of those from which the goal can be reached almost surely.
+        The number of all states, and the number of states from which some policy reaches the goal almost surely.
     """
 
     B_star: float
@@ -88,5 +87,5 @@ def hardness(ssp: SSP) -> Hardness:
 
 
 def largest(values: Floats) -> float:
-    """Return the largest of some values; infinity if there are none."""
+    """Return the largest of `values`, or infinity if the array is empty."""
     return float(values.max()) if len(values) else np.inf

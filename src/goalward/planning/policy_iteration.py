@@ -1,16 +1,15 @@
-"""Policy iteration with exact evaluation: linear equations solved without subtraction, and improvement by residuals.
+"""Policy iteration: policies are evaluated by elimination without subtraction, and improved by residuals.
 
-Row r of state s has cost c_r and weights w_r(t), which sum to one, on the goal and on states t other than s. With
-V(goal) = 0 and
+Row r of state s has the cost c_r and weights w_r(t), which sum to one over the goal and all states t except s. Let
+V(goal) = 0. The residual of V in row r is
 
-    residual_r(V) = c_r + Σ_t w_r(t) (V(t) - V(s)),
+    residual_r(V) = c_r + Σ_t w_r(t) (V(t) - V(s)).
 
-V solves Bellman's equation if and only if the smallest residual among the rows of each state is zero. In this form the
-rounding error is relative to the differences of values, not to the values, so that values of 1e12 steps can be proved
-in double precision.
+V solves Bellman's equation if and only if the smallest residual of each state is zero. The rounding error of a residual
+is relative to differences of values. So even values of 1e12 steps can be proved in double precision.
 
-An equation has one unknown per group of states. Where each state is its own group, it gives the values of a policy.
-With larger groups it gives the correction of the values that is constant on each group.
+An `Equation` has one unknown for each group of states. If each state is its own group, the solution is the values of a
+policy. With larger groups, the solution is a correction of the values that is constant on each group.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from goalward.planning.reduction import Problem
 
 
 class Equation(NamedTuple):
-    """The equation x_i (goal_i + Σ_j≠i matrix_ij) = right_i + Σ_j≠i matrix_ij x_j, one per group of states."""
+    """The equations x_i (goal_i + Σ_j≠i matrix_ij) = right_i + Σ_j≠i matrix_ij x_j, one for each group i of states."""
 
     group: Int32s
     matrix: Floats
@@ -41,9 +40,9 @@ def policy_equation(states: int) -> Equation:
 
 @kernel
 def aggregate(problem: Problem, policy: Int64s, begin: int, values: Floats, equation: Equation) -> None:
-    """Write the equation for the correction of a policy's values, with its rows summed over each group.
+    """Write to `equation` the equations for a correction of a policy's values that is constant on each group.
 
-    ``group[i]`` is the group of state ``begin + i``. Other states are not corrected, so they count as the goal.
+    ``group[i]`` is the group of state ``begin + i``. States without a group are not corrected and count as the goal.
     """
     _, start, target, weight, cost, _ = problem
     group, matrix, goal, right = equation
@@ -69,11 +68,11 @@ def aggregate(problem: Problem, policy: Int64s, begin: int, values: Floats, equa
 
 @kernel
 def eliminate(equation: Equation, solution: Floats) -> bool:
-    """Solve an equation, which is overwritten; return False if some group never leads to the goal.
+    """Write the solution of an equation to `solution`; return False if a group of states cannot reach the goal.
 
-    Groups are eliminated from the last to the first. The mass that leaves a group is always added up from the remaining
-    entries of its row (Grassmann, Taksar and Heyman 1985). So there is no subtraction, and for right >= 0 the relative
-    error of each component is a few units in the last place times the number of groups.
+    Groups are eliminated from the last to the first. The probability of leaving a group is the sum of the remaining
+    entries in the group's row, so nothing is subtracted (Grassmann, Taksar and Heyman 1985). If `right` is never
+    negative, the relative error of each component is a few units in the last place times the number of groups.
     """
     _, matrix, goal, right = equation
     for k in range(goal.size - 1, 0, -1):
@@ -103,7 +102,7 @@ def eliminate(equation: Equation, solution: Floats) -> bool:
 
 @kernel
 def residual(problem: Problem, values: Floats, state: int, row: int) -> tuple[float, float]:
-    """Return the residual of a row, and the sum of its cost and values, to which rounding errors are relative."""
+    """Return the residual of a row, and the scale of its rounding error: the sum of the row's cost and values."""
     _, start, target, weight, cost, _ = problem
     here = values[state]
     gain = cost[row]
@@ -117,7 +116,7 @@ def residual(problem: Problem, values: Floats, state: int, row: int) -> tuple[fl
 
 @kernel
 def improve(problem: Problem, values: Floats, policy: Int64s) -> bool:
-    """Switch states to their row of smallest residual if it beats the current row by more than the rounding of V."""
+    """Switch states to better rows, if the gain exceeds the rounding error; return whether the policy has changed."""
     changed = False
     for state in range(policy.size):
         present = uint64(policy[state])
@@ -136,10 +135,10 @@ def improve(problem: Problem, values: Floats, policy: Int64s) -> bool:
 def policy_iteration(
     problem: Problem, equation: Equation, values: Floats, before: Floats, policy: Int64s, proper: Int64s
 ) -> int:
-    """Iterate policies with exact evaluation; each state is its own group in `equation`.
+    """Run policy iteration; return the number of evaluations, or 0 if the first policy is not proper.
 
-    Returns the number of evaluations, 0 if the first policy is not proper. Stops when no row is better or no value fell
-    by more than rounding, so ties cannot make it cycle. Rounding may make an improved policy improper; then the
+    Each state is its own group in `equation`. The iteration stops when no row is better, or when no value has decreased
+    by more than rounding. So ties cannot cause a cycle. If an improved policy is improper because of rounding, the
     previous policy is kept. `before` and `proper` are working memory.
     """
     evaluations = 0
@@ -147,7 +146,7 @@ def policy_iteration(
         for state in range(policy.size):
             before[state] = values[state] if evaluations > 0 else np.inf
             values[state] = 0.0
-        aggregate(problem, policy, 0 * policy.size, values, equation)  # a literal would compile it twice
+        aggregate(problem, policy, 0 * policy.size, values, equation)  # a literal 0 would compile `aggregate` twice
         if not eliminate(equation, values):
             for state in range(policy.size):
                 values[state] = before[state]
@@ -165,7 +164,7 @@ def policy_iteration(
 
 @kernel
 def dominates(problem: Problem, values: Floats, policy: Int64s, error: float) -> bool:
-    """Return whether no row can beat the policy's, given that the values have at most this relative error."""
+    """Return whether no other row beats the policy's row, even if `values` are wrong by the relative `error`."""
     for state in range(policy.size):
         for row in range(problem.first[state], problem.first[state + 1]):
             gain, size = residual(problem, values, state, row)

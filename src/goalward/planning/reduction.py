@@ -1,18 +1,18 @@
-"""The reduced problem: what remains of a model after the analysis of its graph.
+"""Reduced problems: models without dead ends, zero-cost loops and self-loops.
 
-The reduction of an SSP keeps its values and makes the arithmetic safe and fast:
+The reduction of an SSP keeps the values of the states, and makes the arithmetic safe and fast:
 
-1. Dead ends and the rows that may lead to them are removed. States that can reach the goal at no cost have the value 0
-   and are merged with the goal.
-2. Every zero-cost loop becomes one state, with all the rows that leave it.
-3. Self-loops are divided out: a row that stays with probability q gets the cost c / (1 - q) and the probabilities
-   p / (1 - q). The mass 1 - q is added up, never computed as a difference, so tiny goal probabilities keep all their
-   digits. Without this, mazes take 1.8 times as long and chains 2.1 times.
-4. States are numbered so that sweeps carry values away from the goal (`state_order.py`), and split into blocks that are
-   solved one after the other: strongly connected components, with small ones combined.
+1. Dead ends are removed, with all rows that may lead to dead ends. States that can reach the goal at zero cost have the
+   value 0 and are merged with the goal.
+2. The states of a zero-cost loop become one state, which has all rows that leave the loop.
+3. Self-loops are divided out. If a row stays in its state with probability q, its cost becomes c / (1 - q), and its
+   other probabilities become p / (1 - q). Here 1 - q is computed as the sum of the other probabilities, so tiny
+   probabilities keep all digits. Without this step, mazes take 1.8 times as long to solve, and chains 2.1 times.
+4. States are sorted so that sweeps carry values away from the goal (`state_order.py`). Then states are split into
+   blocks, which are solved in order. A block is a strongly connected component, or several small components.
 
-The reduction depends on the graph and on which costs are zero. For another model with the same graph and positive
-costs, only the numbers are rewritten (`write_problem`).
+The reduction depends only on the graph and on which costs are zero. For a second model with the same graph and positive
+costs, `write_problem` only replaces the probabilities and costs.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from goalward.ssp.graph import (
 )  # fmt: skip
 from goalward.ssp.model import SSP
 
-LEAST_NORMAL = 2.0**-1022  # the smallest normal double; kernels may read only constants of files in the cache's hash
-SCALE = 2.0**60  # makes the least subnormal number a normal one
-LEAST_BLOCK = 200  # states; smaller components are solved together
+LEAST_NORMAL = 2.0**-1022  # the smallest normal double; defined here, because the kernel cache hashes this file
+SCALE = 2.0**60  # times SCALE, the smallest subnormal number is normal
+LEAST_BLOCK = 200  # components with fewer states are combined
 
 
 class Problem(NamedTuple):
     """A reduced problem.
 
     State i has the rows ``first[i]..first[i + 1]``. Row r has the entries ``start[r]..start[r + 1]`` of `target` and
-    `weight`, costs ``cost[r]`` and is row ``origin[r]`` of the model. With n states, the goal is target n + 1; it comes
-    first in its row. Unsigned numbers make sweeps twice as fast: signed ones might count from the end of an array.
+    `weight`. The cost of row r is ``cost[r]``, and its number in the model is ``origin[r]``. With n states, the goal is
+    target n + 1. If a row leads to the goal, the goal is its first entry. Unsigned indices make sweeps twice as fast.
     """
 
     first: UInt32s
@@ -57,7 +57,7 @@ class Problem(NamedTuple):
 
     @classmethod
     def empty(cls, states: int, rows: int, entries: int) -> Problem:
-        """Allocate a problem of at most these sizes."""
+        """Allocate a problem for up to `states` states, `rows` rows and `entries` entries."""
         return cls(
             first=np.empty(states + 1, dtype=np.uint32),
             start=np.empty(rows + 1, dtype=np.uint32),
@@ -69,24 +69,24 @@ class Problem(NamedTuple):
 
 
 class Blocks(NamedTuple):
-    """Blocks of states that lead to themselves and earlier blocks only: block i is ``bounds[i]..bounds[i + 1]``."""
+    """Blocks of states: block i starts at state ``bounds[i]`` and leads only to itself and to earlier blocks."""
 
     bounds: Int64s
     cyclic: Bools
-    """Whether a state of the block may lead to itself or a later one."""
+    """Whether a block may contain a cycle of states."""
 
 
 class FreeStates(NamedTuple):
-    """The states and loops of a model that cost nothing.
+    """The states that can reach the goal at zero cost, and the zero-cost loops of a model.
 
     Attributes
     ----------
     actions
-        The actions of states that reach the goal at no cost; -1 elsewhere.
+        The actions of states that can reach the goal at zero cost, and -1 for all other states.
     rows
-        The rows inside zero-cost loops.
+        A mask of the rows inside zero-cost loops.
     loop, loops
-        The zero-cost loop of each state, or -1, and how many there are.
+        The index of each state's zero-cost loop (-1 for no loop), and the number of loops.
     """
 
     actions: Int64s
@@ -96,7 +96,7 @@ class FreeStates(NamedTuple):
 
     @classmethod
     def of(cls, ssp: SSP, usable: Bools, component: Int32s, predecessors: Predecessors, reduced: Int32s) -> FreeStates:
-        """Find zero-cost rows and loops; states that reach the goal at no cost are merged with it in `reduced`."""
+        """Find the zero-cost states and loops; write GOAL to `reduced` for states that reach the goal at zero cost."""
         rows, loop = np.empty_like(usable), np.empty(ssp.states, dtype=np.int32)
         actions = np.empty(ssp.states, dtype=np.int64)
         arrays = (ssp.state_starts, ssp.arrays, usable, predecessors, component, reduced, rows, actions, loop)
@@ -104,24 +104,24 @@ class FreeStates(NamedTuple):
 
 
 class Reduction(NamedTuple):
-    """A reduced problem and the way back to its model.
+    """A reduced problem, and the maps between its states and the states of the model.
 
     Attributes
     ----------
     problem
-        The rows. A policy of the problem names a row for each state.
+        The reduced problem. Its policies name a row for each state.
     longest
-        The number of entries of the longest usable row of the model.
+        The number of entries in the longest usable row of the model.
     reduced
-        The reduced number of each state of the model, or GOAL, or DEAD; GOAL for the goal itself, which comes last.
+        The reduced number of each state of the model, which may be GOAL or DEAD. The last entry belongs to the goal.
     members, usable
-        The states of the model in the order of their reduced numbers, and a mask of the remaining rows.
+        The states of the model in the order of their reduced numbers, and a mask of the rows without dead ends.
     blocks
         The blocks that are solved one after the other.
     has_free_rows
-        Whether some row costs nothing.
+        Whether some row of the reduced problem has zero cost.
     free
-        The states and loops that cost nothing; None if all rows of the model cost something.
+        The zero-cost states and loops of the model, or None if all costs are positive.
     """
 
     problem: Problem
@@ -135,9 +135,9 @@ class Reduction(NamedTuple):
 
     @classmethod
     def of(cls, ssp: SSP, small: int, members: Int32s | None = None) -> Reduction:
-        """Return the reduction of a model; up to `small` states there are no sweeps, so plain distances order them.
+        """Return the reduction of a model; models of up to `small` states are solved without sweeps or blocks.
 
-        `members` is the order from an earlier reduction of the same graph; it reproduces the same problem.
+        `members` is the order of states in an earlier reduction of the same graph. The new problem has the same order.
         """
         predecessors = predecessors_of(ssp, ssp.available)
         distance, order, usable = sure_states(ssp, ssp.available, predecessors)
@@ -175,18 +175,18 @@ class Reduction(NamedTuple):
         return len(self.problem.first) - 1
 
     def extended(self) -> Floats:
-        """Allocate one number per reduced state, followed by infinity for dead ends and 0 for the goal."""
+        """Allocate an array with an entry for each reduced state, then infinity for dead ends and 0 for the goal."""
         numbers = np.empty(self.states + 2)
         numbers[DEAD] = np.inf
         numbers[GOAL] = 0.0
         return numbers
 
     def expand(self, extended: Floats) -> Floats:
-        """Map numbers of reduced states, as `extended` allocates them, to the states of the model."""
+        """Convert an array over the reduced states (see `extended`) to an array over the states of the model."""
         return extended.take(self.reduced[:-1])
 
     def expand_policy(self, ssp: SSP, rows: Int64s) -> Int64s:
-        """Map a row per reduced state to an action for each state of the model; -1 at dead ends."""
+        """Return an action for each state of the model from `rows`, a row for each reduced state; -1 at dead ends."""
         policy = np.full(ssp.states, -1) if self.free is None else self.free.actions.copy()
         expand_actions(self.problem.origin, rows, self.reduced, ssp.actions, policy)
         if self.free is not None and self.free.loops:
@@ -197,7 +197,7 @@ class Reduction(NamedTuple):
 
 
 def actions_to_exits(ssp: SSP, loop_rows: Bools, exits: Int32s) -> Int64s:
-    """Return actions that lead inside each loop to its exit; -1 at exits and outside of loops."""
+    """Return the actions that lead through each loop to the loop's exit; -1 at exits and outside loops."""
     is_exit = np.zeros(ssp.states + 1, dtype=np.bool_)
     is_exit[exits] = True
     ssp = ssp._replace(successors=np.where(is_exit[ssp.successors], np.int32(ssp.goal), ssp.successors))
@@ -219,7 +219,7 @@ def find_free(
     actions: Int64s,
     loop: Int32s,
 ) -> int:
-    """Find the states that reach the goal at no cost and the zero-cost loops; return how many loops, or INTERRUPTED."""
+    """Find states that reach the goal at zero cost, and zero-cost loops; return the number of loops or INTERRUPTED."""
     indptr, successors, _, costs = model
     states, width = costs.shape
     flat = costs.reshape(-1)
@@ -247,7 +247,7 @@ def find_free(
 
 @kernel
 def actions_nearer(indptr: Int64s, successors: Int32s, rows: Bools, distance: Int32s, chosen: Int64s) -> None:
-    """Write for each state an action, among the given rows, that may lead one step nearer to the goal; else -1."""
+    """For each state, write to `chosen` an action in `rows` that may lead one step nearer to the goal, else -1."""
     states = distance.size
     actions = rows.size // states
     for state in range(states):
@@ -266,7 +266,7 @@ def actions_nearer(indptr: Int64s, successors: Int32s, rows: Bools, distance: In
 
 @kernel
 def expand_actions(origin: Int32s, rows: Int64s, reduced: Int32s, actions: int, policy: Int64s) -> None:
-    """Write the action of each state that has a reduced number."""
+    """Write to `policy` the action of each state that has a reduced number."""
     for state in range(policy.size):
         if reduced[state] >= 0:
             policy[state] = origin[rows[reduced[state]]] % actions
@@ -274,7 +274,7 @@ def expand_actions(origin: Int32s, rows: Int64s, reduced: Int32s, actions: int, 
 
 @kernel
 def find_blocks(members: Int32s, reduced: Int32s, component: Int32s, components: int) -> Blocks:
-    """Split the ordered states into blocks: one for each large component, with small components combined."""
+    """Split the ordered states into blocks: a block is one large component, or several small components."""
     size = np.zeros(components, dtype=np.int32)
     for position in range(members.size):
         size[component[members[position]]] += 1
@@ -299,7 +299,7 @@ def find_blocks(members: Int32s, reduced: Int32s, component: Int32s, components:
 
 @kernel
 def write_problem(model: ModelArrays, usable: Bools, reduced: Int32s, members: Int32s, problem: Problem) -> int:
-    """Write the usable rows of the members in order, without self-loops.
+    """Write the usable rows of all `members` to `problem`, without self-loops.
 
     Returns the length of the longest row, or INTERRUPTED on Ctrl-C.
     """

@@ -1,13 +1,12 @@
 """Repeated planning on models that differ in their transition probabilities and costs.
 
-Posterior samples with the same support have the same graph. If costs are positive, the reduction of a model depends
-only on its graph, so it is reused and only its numbers are rewritten. For up to 128 states, one kernel writes the
-numbers, iterates policies starting from the last policy, and proves the result. The last policy is proper in the next
-sample, because it reaches the goal along the same transitions. Larger models are solved by the rounds of `sweeps.py`. A
-model with another graph is reduced first.
+Posterior samples with the same support have the same graph. If all costs are positive, the reduction of a model depends
+only on the graph. So the reduction is reused, and only its probabilities and costs are replaced. For up to 128 states,
+one kernel replaces these numbers, runs policy iteration from the last policy, and proves the result. The last policy is
+proper in the next sample, because both samples have the same transitions. Larger models are solved by `sweeps.py`.
 
-`goalward.solve` takes over for models with zero costs or dead ends, and when the tolerance is not proved. If it cannot
-prove the tolerance either, its best solution is used.
+`goalward.solve` solves models with zero costs or dead ends, and models for which the fast methods do not prove the
+tolerance. If `goalward.solve` cannot prove the tolerance, its best solution is used.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ TOLERANCE = 1e-6
 
 
 class Planned(NamedTuple):
-    """Optimal values, to a relative tolerance where double precision allows, and a policy that attains them.
+    """Optimal values and an optimal policy, to a relative tolerance if double precision is sufficient.
 
     At dead ends, the policy plays the first available action.
     """
@@ -44,10 +43,10 @@ class Planned(NamedTuple):
 
 
 class Replanner:
-    """Solves a sequence of models, each starting from the previous solution.
+    """Solves a sequence of models; the solution of each model is the starting point for the next model.
 
-    A copy starts from scratch, so an agent plans in the same way whether it was copied or saved and loaded. Only a
-    checkpoint stores the starting point of the next plan, because it decides the plan's last bits.
+    A copied replanner starts from scratch, as after saving and loading an agent. A checkpoint stores the starting point
+    of the next plan, because the last bits of the plan depend on this point.
     """
 
     def __init__(self) -> None:
@@ -56,7 +55,7 @@ class Replanner:
         self.policy: Int64s | None = None
         self.values: Floats | None = None
         self.previous: Solution | None = None
-        self.order: tuple[str, Int32s] | None = None  # of a large graph that was reduced before a checkpoint
+        self.order: tuple[str, Int32s] | None = None  # the digest and order of a graph, from a checkpoint
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Replanner:
         return Replanner()
@@ -70,14 +69,14 @@ class Replanner:
         return state
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Restore what `to_state` returned."""
+        """Restore a starting point that `to_state` returned."""
         self.model, self.policy, self.values = None, state["policy"], state["values"]
         self.previous = state["previous"] and Solution.to_start_from(state["previous"]["V"], state["previous"]["pi"])
         self.order = None if state["graph"] is None else (state["graph"], state["members"])
 
     @interruptible()
     def solve(self, model: SSP, tolerance: float = TOLERANCE) -> Planned:
-        """Solve a model; a tolerance above 1e-6 makes this faster if the model has more than 128 states."""
+        """Return the solution of `model`. A `tolerance` above 1e-6 saves time if there are more than 128 states."""
         if model.costs.min() > 0.0:
             small = model.states <= DENSE_STATES
             last = self.model
@@ -96,7 +95,7 @@ class Replanner:
         return self.solve_from_scratch(model)
 
     def iterate(self, model: SSP) -> Planned | None:
-        """Solve a small model by policy iteration from the last policy; None if the result is not proved."""
+        """Solve a small model by policy iteration; return None if the solution cannot be proved."""
         if self.policy is None or self.reduction.states < model.states:
             return None
         reduction, values, policy = self.reduction, np.empty(model.states), self.policy.copy()
@@ -108,7 +107,7 @@ class Replanner:
 
     @np.errstate(over="ignore", invalid="ignore", divide="ignore")
     def sweep(self, model: SSP, tolerance: float) -> Planned | None:
-        """Solve a large model by sweeps; None if the result is not proved."""
+        """Solve a large model by sweeps; return None if the solution cannot be proved."""
         reduction = self.reduction
         extended, rows = reduction.extended(), np.empty(reduction.states, dtype=np.int64)
         if reduction.states == 0 or reduction.reduced[model.initial_state] < 0:
@@ -120,27 +119,27 @@ class Replanner:
         return Planned(self.values, playable(model, reduction.expand_policy(model, rows)))
 
     def solve_from_scratch(self, model: SSP) -> Planned:
-        """Solve a model by `goalward.solve`, starting from its last solution."""
+        """Solve a model by `goalward.solve`, starting from the solution of the previous call."""
         try:
             self.previous = solve(model, TOLERANCE, self.previous)
         except PrecisionError as error:
             self.previous = error.solution
         except UnreachableGoalError:
             raise UnreachableGoalError(
-                "no policy reaches the goal almost surely in the model that the agent plans with: its prior allows"
-                " transitions to states without a way to the goal. Let the agent give up (give_up_cost=20, or"
-                " --give-up-cost 20), or exclude these transitions, as Dirichlet(support=world) does"
+                "no policy reaches the goal almost surely in the model that the agent plans with, because the agent's"
+                " prior allows transitions to dead ends. Let the agent give up (give_up_cost=20 or --give-up-cost 20),"
+                " or choose a prior without these transitions, such as Dirichlet(support=world)"
             ) from None
         return Planned(self.previous.values, playable(model, self.previous.policy))
 
 
 def graph_digest(model: SSP) -> str:
-    """Return a SHA-256 of the possible transitions of a model."""
+    """Return the SHA-256 digest of a model's graph (the possible transitions)."""
     return hashlib.sha256(model.indptr.tobytes() + model.successors.tobytes()).hexdigest()
 
 
 def playable(model: SSP, policy: Int64s) -> Int64s:
-    """Return a policy that plays the first available action at dead ends."""
+    """Return `policy` with the first available action in place of -1 at dead ends."""
     return policy if policy.min() >= 0 else np.where(policy < 0, model.available.argmax(axis=1), policy)
 
 
@@ -154,10 +153,9 @@ def replan(
     values: Floats,
     policy: Int64s,
 ) -> float:
-    """Write the numbers of a model and iterate policies; return the relative width of the bounds around the values.
+    """Solve `model` by policy iteration; return the relative width of the bounds on `values`.
 
-    Every state of the model must be a state of the problem. `policy` has the actions to start from, which are ignored
-    if they are not proper, and gets the best actions.
+    The problem must contain all states of the model. If `policy` is proper, the iteration starts from this policy.
     """
     states, actions = model.costs.shape
     longest = write_problem(model, usable, reduced, members, problem)
@@ -169,11 +167,11 @@ def replan(
     high = np.empty(states)
     rows = np.empty(states, np.int64)
     proper = np.empty(states, np.int64)
-    initial_policy(problem, 0 * states, states, solution, rows)  # a literal would compile it twice
+    initial_policy(problem, 0 * states, states, solution, rows)  # a literal 0 would compile `initial_policy` twice
     for state in range(states):
         proper[state] = rows[state]
     adopt_policy(problem, actions, policy, rows)
-    # If the adopted policy is not proper, nothing is evaluated, and `rows` are again those of the initial one.
+    # If the adopted policy is not proper, the first call returns 0 and writes the initial policy back to `rows`.
     evaluations = policy_iteration(problem, equation, solution, low, rows, proper)
     if evaluations == 0 and policy_iteration(problem, equation, solution, low, rows, proper) == 0:
         return 1.0

@@ -1,12 +1,12 @@
-"""Rounds of sweeps until the values of a problem settle (converge), one block of states after the other.
+"""Rounds of sweeps that compute the values of a problem, one block of states after the other.
 
-A round consists of up to twelve Gauss-Seidel sweeps over the rows of the policy and one sweep over all rows, which
-improves the policy. If twelve sweeps do not settle the values, later rounds begin with a correction that is constant on
-groups of states with similar values: it moves whole groups at once, while sweeps move one state at a time. If the
-sweeps mostly evaluate one policy, and its matrix has little fill-in, a sparse LU replaces them: policy iteration.
+A round consists of up to twelve Gauss-Seidel sweeps over the rows of the policy, and one sweep over all rows, which
+improves the policy. If twelve sweeps are not enough, later rounds begin with a correction: states with similar values
+form groups, and all values of a group change by the same amount. If rounds hardly change the policy, and the matrix of
+the policy has little fill-in, a sparse LU replaces the sweeps (policy iteration).
 
-A block leads only to itself and to earlier blocks. So each block is settled once, before the next one, while its rows
-are in the processor's cache.
+A block leads only to itself and to earlier blocks. So the values of each block converge before the next block begins,
+and the rows of the block stay in the processor's cache.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from goalward.progress import Phase
 if TYPE_CHECKING:
     from scipy import sparse
 
-# Groups of a correction. Their matrix is dense: with 512 groups, chains take twice as long. With 64, a model of 200
-# components (parts1e5) takes 5.6 times as long.
+# Limit on the groups of a correction, which needs a dense matrix. With 512 groups, chains take twice as long. With 64,
+# a model with 200 components (parts1e5) takes 5.6 times as long.
 GROUPS = 256
-# Transitions of the policy for each group, at least: with 1, models of many components take twice as long.
+# The least number of the policy's transitions per group. With 1, models with many components take twice as long.
 PER_GROUP = 64
-POLICY_SWEEPS = 12  # at most in a round; with one, mazes, chains and consensus take 1.7 to 3 times as long
-SETTLED = 0.02  # sweeps over the policy end at this share of the change of the last sweep over all rows
-MOST_HARM = 2  # no corrections after this many have doubled the change: values may make bad groups
-DIRECT_AFTER = 12  # rounds before a sparse LU is considered: on dense samples, an early one takes 1.6 times as long
-PATIENCE = 300  # rounds without progress after which sweeps are given up
-PROGRESS = 0.9  # the share of the smallest change so far below which a change counts as progress
-MOST_DIRECT_WORK = 1e9  # about a second
-# What a sparse LU takes, in units of one multiplication of a sweep: for each state, and for each multiplication of an
-# elimination level by level. Measured on mazes, grids in two and three dimensions, clusters and posterior samples.
+POLICY_SWEEPS = 12  # limit per round; with a limit of 1, mazes, chains and consensus take 1.7 to 3 times as long
+SETTLED = 0.02  # sweeps over the policy stop at this fraction of the change in the last sweep over all rows
+MOST_HARM = 2  # stop making corrections after this many have doubled the change
+DIRECT_AFTER = 12  # rounds before a sparse LU is considered; on dense samples, an early LU takes 1.6 times as long
+PATIENCE = 300  # stop sweeping after this many rounds without progress
+PROGRESS = 0.9  # a change counts as progress if it is below this fraction of the smallest change so far
+MOST_DIRECT_WORK = 1e9  # limit on the work of a sparse LU, about a second
+# The work of a sparse LU, in units of one multiplication of a sweep: per state, and per multiplication in `level_work`.
+# Measured on mazes, grids in two and three dimensions, clusters and posterior samples.
 LU_STATE, LU_LEVELS = 300.0, 1.0 / 30.0
-AT_ONCE = 1 << 22  # multiplications between two reports of progress: some hundredths of a second
+AT_ONCE = 1 << 22  # multiplications between two reports of progress, which take a few hundredths of a second
 
 # Facts about the block in progress: the number of rounds, the change of the last sweep over all rows, the change of the
 # last sweep over the policy, the first change, the smallest change and its round, the number of harmful corrections,
-# whether sweeps over the policy did not settle, and the number of multiplications.
+# whether sweeps over the policy did not converge, and the number of multiplications.
 ROUND, CHANGE, SWEPT, FIRST, SMALLEST, SMALLEST_AT, HARM, STALLED, WORK, FACTS = range(10)
 
 
@@ -55,14 +55,14 @@ class Rounds:
         self.problem, self.blocks, self.values, self.policy = problem, blocks, values, policy
         self.chain = Chain.empty(len(problem.first) - 1, int(problem.start[problem.first[-1]]))
         self.count = 0
-        """The rounds that the slowest block took."""
+        """The number of rounds of the slowest block."""
 
     def settle(
         self, threshold: float, *, fresh: bool = False, progress: Phase | None = None, patience: int = PATIENCE
     ) -> bool:
-        """Sweep until a sweep changes no value by more than the threshold, relative to cost; False if that fails.
+        """Sweep until no value changes by more than `threshold`, relative to cost; return False on failure.
 
-        With `fresh`, each block starts from the initial policy, otherwise from the current values.
+        With `fresh`, each block starts from the initial policy. Without `fresh`, blocks start from the current values.
         """
         block, settled, states = 0, True, int(self.blocks.bounds[-1])
         while block < len(self.blocks.cyclic):
@@ -72,7 +72,7 @@ class Rounds:
                 GROUPS, POLICY_SWEEPS, fresh,
             )  # fmt: skip
             self.count = max(self.count, rounds)
-            if facts[ROUND] > 0.0:  # a block that takes many rounds, or much time for one
+            if facts[ROUND] > 0.0:  # this block takes many rounds, or a round takes long
                 settled &= self.settle_block(block, facts, threshold, progress, patience)
                 block += 1
             if progress:
@@ -80,7 +80,7 @@ class Rounds:
         return settled
 
     def settle_block(self, block: int, facts: Floats, threshold: float, progress: Phase | None, patience: int) -> bool:
-        """Continue a block round by round; return whether it settled."""
+        """Continue the rounds on one block; return whether the values of the block have converged."""
         begin, end = self.blocks.bounds[block : block + 2].tolist()
         work, lost, settled = np.inf, False, False
         while not settled and facts[ROUND] - facts[SMALLEST_AT] <= patience:
@@ -91,7 +91,7 @@ class Rounds:
                 work = direct_work(self.chain, begin, end, limit) if work == np.inf else work
                 if work <= limit:
                     solved = direct_step(self.chain, begin, end, self.values)
-                    if not solved:  # the policy circles where that costs next to nothing, or drifts away from the goal
+                    if not solved:  # the policy has an almost free cycle, or drifts away from the goal
                         hurry(self.problem, begin, end, self.policy)
                         chain = Chain.of(self.problem, self.policy[begin:end])
                         solved = direct_step(chain, begin, end, self.values)
@@ -108,7 +108,7 @@ class Rounds:
 
 
 def digits_done(first: float, change: float, threshold: float) -> float:
-    """Return how much of the way from the first change to the threshold is done, counted in digits.
+    """Return the progress of `change` on the way from `first` to `threshold`, as a fraction of the digits.
 
     >>> digits_done(1.0, 1e-3, 1e-6), digits_done(1.0, 2.0, 1e-6), digits_done(1.0, 0.0, 1e-6)
     (0.5, 0.0, 1.0)
@@ -135,10 +135,9 @@ def settle_blocks(
     sweeps: int,
     fresh: bool,
 ) -> tuple[int, int]:
-    """Settle one block after the other until one block, or all together, takes long.
+    """Solve one block after the other, from `block` on; stop early if a block or all blocks together take long.
 
-    Returns the first block that is not settled, and the largest number of rounds of any other block. If that block was
-    begun, its facts are written.
+    Returns the index of the first unsolved block, and the largest number of rounds of a solved block.
     """
     work = 0
     rounds = 0
@@ -180,9 +179,9 @@ def settle(
     sweeps: int,
     most: int,
 ) -> bool:
-    """Do up to `most` rounds of a block; return whether it settled.
+    """Do up to `most` rounds on a block; return whether the values of the block have converged.
 
-    A round has up to `sweeps` sweeps over the policy, and a correction of at most `groups` groups.
+    A round has up to `sweeps` sweeps over the policy, and a correction with up to `groups` groups.
     """
     for _ in range(most):
         facts[ROUND] += 1.0
@@ -212,7 +211,7 @@ def settle(
 
 @kernel
 def correct(problem: Problem, policy: Int64s, begin: int, end: int, values: Floats, most: int) -> bool:
-    """Add the best correction that is constant on groups of values; return False if a value would become negative."""
+    """Add the best correction that is constant on groups of states with similar values; return False on failure."""
     group = np.empty(end - begin, np.int32)
     count = value_groups(values, begin, most, group)
     equation = Equation(group, np.empty((count, count)), np.empty(count), np.empty(count))
@@ -230,7 +229,7 @@ def correct(problem: Problem, policy: Int64s, begin: int, end: int, values: Floa
 
 @kernel
 def value_groups(values: Floats, begin: int, most: int, group: Int32s) -> int:
-    """Group the states from `begin` on by their values, in equal steps; return how many groups there are."""
+    """Divide a block into groups of states with similar values; return the number of groups."""
     least = np.inf
     largest = 0.0
     for index in range(group.size):
@@ -252,7 +251,7 @@ def value_groups(values: Floats, begin: int, most: int, group: Int32s) -> int:
 
 
 def inner_weights(chain: Chain, begin: int, end: int) -> sparse.csr_array:
-    """Return the transition matrix of a chain between the states of its block."""
+    """Return the matrix of a chain's transitions between the states of the block."""
     from scipy import sparse
 
     states, start = end - begin, chain.start[: end - begin + 1].astype(np.int32)
@@ -265,7 +264,7 @@ def inner_weights(chain: Chain, begin: int, end: int) -> sparse.csr_array:
 
 
 def direct_work(chain: Chain, begin: int, end: int, limit: float = np.inf) -> float:
-    """Estimate the work of a sparse LU of a chain, in multiplications of sweeps; infinity if above `limit`."""
+    """Estimate the work of a sparse LU of a chain, in multiplications of a sweep; infinity if clearly over `limit`."""
     work = LU_STATE * (end - begin)
     if work > limit:
         return np.inf
@@ -275,9 +274,9 @@ def direct_work(chain: Chain, begin: int, end: int, limit: float = np.inf) -> fl
 
 
 def direct_step(chain: Chain, begin: int, end: int, values: Floats) -> bool:
-    """Solve for the values of a block by a sparse LU, with one refinement; return False if that fails.
+    """Compute the values of a block by a sparse LU, with one refinement; return False on failure.
 
-    I - P is an M-matrix with rows that sum to at least zero, so pivots on the diagonal are stable.
+    I - P is an M-matrix without negative row sums, so pivots on the diagonal are stable.
     """
     from scipy import sparse
     from scipy.sparse.linalg import splu
@@ -314,11 +313,11 @@ def residuals(chain: Chain, begin: int, end: int, values: Floats) -> Floats:
 
 @kernel
 def level_work(start: Int32s, neighbour: Int32s) -> float:
-    """Return the work of an elimination that goes through an undirected graph level by level.
+    """Return the number of multiplications of an elimination that goes through an undirected graph level by level.
 
-    Levels are those of a breadth-first search from the last state of each connected part. A level of n states before
-    one of m takes about n (n + m)² multiplications: narrow graphs (chains, queues, mazes, grids) take few, while graphs
-    without a narrow cut fill their matrix.
+    The levels come from a breadth-first search from the last state of each connected component. A level of n states,
+    with m states in the next level, takes about n (n + m)² multiplications. So narrow graphs (chains, queues, mazes,
+    grids) take few multiplications.
     """
     states = start.size - 1
     seen = np.zeros(states, dtype=np.bool_)

@@ -4,14 +4,14 @@ Bellman's equation
     V*(s) = min_a { c(s, a) + Σ_s' p(s' | s, a) V*(s') },  V*(goal) = 0.
 
 Method
-    The model is reduced (`reduction.py`): dead ends get infinity, zero-cost loops become single states, self-loops are
-    divided out, states are put in order of their distance to the goal. Problems of up to 128 states are solved by
-    policy iteration with subtraction-free elimination, larger ones by rounds of sweeps and corrections, with direct
-    solves where sweeps stall (`sweeps.py`). Both start from an earlier solution if one is given. If sweeps cannot prove
-    their result, policy iteration is tried too, up to 1,000 states.
+    First, the model is reduced (`reduction.py`): dead ends get infinity, zero-cost loops become single states,
+    self-loops are divided out, and states are sorted by their distance to the goal. Policy iteration with
+    subtraction-free elimination solves problems of up to 128 states. Larger problems are solved by sweeps, corrections
+    and direct solvers (`sweeps.py`). Both methods can start from an earlier solution. If the result of the sweeps
+    cannot be proved, policy iteration is tried in problems of up to 1,000 states.
 
 Stopping rule
-    A small residual proves nothing about the error. So every answer has two-sided bounds (`certificate.py`):
+    A small residual proves nothing about the error. So every solution has lower and upper bounds (`certificate.py`):
     lower <= V* <= V_policy <= upper with upper - lower <= tolerance * upper at every state, rounding included.
 """
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 DENSE_STATES = 128  # up to here policy iteration is faster than sweeps
 MOST_ROWS = 12  # rows of the table that a notebook shows
-ELIMINATED_STATES = 1000  # up to here elimination takes less than a second, and its own error is below 1e-6
+ELIMINATED_STATES = 1000  # up to here, elimination takes less than a second and has an error below 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,18 +53,18 @@ class Solution:
     Attributes
     ----------
     values
-        V*(s) to the promised precision; infinity at dead ends, and the largest double where V* is beyond that.
+        V*(s) to the requested precision, with infinity only at dead ends.
     policy
-        An action per state, proper and optimal within the bounds; -1 at dead ends.
+        An action for each state; -1 at dead ends. The policy is proper, and optimal within the bounds.
     lower, upper
         Proved: lower <= V* <= V_policy <= upper.
     method
-        ``"policy iteration"``, ``"sweeps"``, or ``"graph"`` where no arithmetic was needed; followed by
-        ``", unproved"`` in the solution that a `PrecisionError` holds.
+        ``"policy iteration"``, ``"sweeps"``, or ``"graph"`` if no arithmetic was needed. In the solution of a
+        `PrecisionError`, ``", unproved"`` is appended.
     iterations
-        Policy evaluations, or rounds of sweeps.
+        The number of policy evaluations, or of rounds of sweeps.
     width
-        The largest (upper - lower) / upper of any state with a positive finite value.
+        The largest (upper - lower) / upper over all states with a positive finite value.
     ssp
         The model.
     """
@@ -80,7 +80,7 @@ class Solution:
 
     @classmethod
     def to_start_from(cls, values: Floats, policy: Int64s) -> Solution:
-        """Return values and a policy as a solution for `solve` to start from; its model is not needed."""
+        """Return a solution with these `values` and this `policy`, from which `solve` can start."""
         return cls(values, policy, values, values, "given", 0, np.inf, None)  # type: ignore[arg-type]
 
     def chain(self) -> SSP:
@@ -90,7 +90,7 @@ class Solution:
         return markov_chain(self.ssp, self.policy)
 
     def save(self, path: str | Path) -> None:
-        """Write values, bounds and policy to `path`, a ``.csv`` file; `chain` can be saved like any model."""
+        """Write the values, the bounds and the policy to a ``.csv`` file at `path`."""
         from goalward.interchange.solutions import write_solution
 
         write_solution(Path(path), self.ssp, self)
@@ -133,20 +133,20 @@ def solve(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None, *, g
     ssp
         The model.
     tolerance
-        The promised precision: upper - lower <= tolerance * upper at every state of finite value.
+        The relative precision to prove: upper - lower <= tolerance * upper at every state with a finite value.
     start
-        The solution of a similar model with the same numbers of states and actions, to start from.
+        A solution of a similar model (with the same numbers of states and actions), used as the starting point.
     goal_first
-        First maximise the probability of reaching the goal, ``solution.goal_probability``. Among the policies that
-        attain it, minimise the expected cost until the goal is reached or can no longer be reached. See
-        `goalward.planning.goal_first` for the exact definition; `start` is not used.
+        First maximise the probability of reaching the goal (``solution.goal_probability``). Then minimise the expected
+        cost up to the goal or a state that cannot reach the goal. `start` is ignored. The module
+        `goalward.planning.goal_first` has the exact definition.
 
     Raises
     ------
     UnreachableGoalError
-        If no policy reaches the goal almost surely from the initial state; with `goal_first`, if no path leads there.
+        If no policy reaches the goal almost surely from the initial state. `goal_first` only needs a path to the goal.
     PrecisionError
-        If this precision cannot be proved in double precision; its `solution` holds the best bounds.
+        If double precision cannot prove the tolerance. The attribute `solution` of the error has the best bounds.
 
     Examples
     --------
@@ -157,9 +157,9 @@ def solve(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None, *, g
     """
     check_model(ssp)
     if not 0.0 < tolerance < 1.0:
-        raise SettingError(f"tolerance is {tolerance!r}; it must lie between 0 and 1, both excluded")
+        raise SettingError(f"tolerance is {tolerance!r}; it must be a number between 0 and 1, both excluded")
     if start is not None and len(start.policy) != ssp.states:
-        raise PolicyError(f"start is a solution of {len(start.policy)} states; the model has {ssp.states}")
+        raise PolicyError(f"start has {len(start.policy)} states; pass a solution with {ssp.states} states")
     if goal_first:
         from goalward.planning.goal_first import solve_goal_first
 
@@ -169,18 +169,19 @@ def solve(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None, *, g
         dead = np.count_nonzero(solution.policy < 0)
         raise UnreachableGoalError(
             f"no policy reaches the goal almost surely from the initial state {ssp.state_name(ssp.initial_state)}"
-            f" ({dead} of {ssp.states} states are dead ends; goalward.structure or goalward show lists them). Choose"
-            " another start, or maximise the probability of reaching the goal: goal_first=True, --goal-first"
+            f" ({dead} of {ssp.states} states are dead ends; goalward.structure or goalward show lists the dead ends)."
+            " Choose another start, add an action that gives up at a price with ssp.with_give_up (--give-up-cost), or"
+            " maximise the probability of the goal with goal_first=True (--goal-first)"
         )
     return proved(solution, tolerance, "the values")
 
 
 def proved(solution: Solution, tolerance: float, what: str) -> Solution:
-    """Return a solution; raise PrecisionError if its bounds are further apart than the tolerance."""
+    """Return `solution`, or raise PrecisionError if the width of its bounds exceeds the tolerance."""
     if not solution.width <= tolerance:
         raise PrecisionError(
-            f"the bounds on {what} are {solution.width:.1e} apart, relative to the value; {tolerance:g} was requested,"
-            f" but double precision cannot prove it. {remedy(solution.width)}. The attribute solution of this error has"
+            f"double precision cannot prove {what} to a relative tolerance of {tolerance:g}: the best bounds are"
+            f" {solution.width:.1e} apart. {remedy(solution.width)}. The attribute solution of this error has"
             " the unproved values of a policy that reaches the goal",
             solution,
         )
@@ -188,13 +189,13 @@ def proved(solution: Solution, tolerance: float, what: str) -> Solution:
 
 
 def remedy(width: float) -> str:
-    """Return advice for bounds `width` apart; a tolerance of 0.5 or more would promise next to nothing."""
+    """Return the advice in the message of a PrecisionError, given the `width` of the best bounds."""
     return "Raise the tolerance" if width < 0.5 else "No tolerance would help"
 
 
 @interruptible()
 def solve_all(ssp: SSP, tolerance: float = 1e-6, start: Solution | None = None) -> Solution:
-    """Solve a model, whatever its start, to the tolerance or as far as double precision goes."""
+    """Solve a model without raising errors: the tolerance may be missed, and the initial state may be a dead end."""
     with phase(f"solving a model of {ssp.states:,} states", 100, "%", "rounds") as progress:
         return solve_reduced(ssp, tolerance, start, progress)
 
@@ -240,7 +241,7 @@ def solve_reduced(ssp: SSP, tolerance: float, start: Solution | None, progress: 
 
 
 def is_proper(ssp: SSP, policy: Int64s) -> bool:
-    """Return whether a policy reaches the goal almost surely from every state in which it plays."""
+    """Return whether a policy reaches the goal almost surely from every state in which it plays an action."""
     distance, _, _ = sure_states(ssp, np.arange(ssp.actions) == policy[:, None])
     return bool((distance[policy >= 0] >= 0).all())
 
@@ -248,7 +249,7 @@ def is_proper(ssp: SSP, policy: Int64s) -> bool:
 def iterate_policies(
     ssp: SSP, reduction: Reduction, extended: Floats, policy: Int64s, tolerance: float, start: Solution | None
 ) -> tuple[Bounds, int]:
-    """Iterate policies with exact evaluation, from the policy of an earlier solution if that is still proper."""
+    """Solve a reduced problem by policy iteration, starting from the policy of `start` if this policy is proper."""
     problem, equation, before = reduction.problem, policy_equation(reduction.states), np.empty(reduction.states)
     bellman.initial_policy(problem, 0, reduction.states, extended, policy)
     proper = policy.copy()

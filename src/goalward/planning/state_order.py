@@ -1,11 +1,10 @@
-"""The order of the states of a reduced problem, which decides how far one sweep carries values.
+"""The order in which sweeps visit the states of a reduced problem.
 
-Every strongly connected component comes after those that it leads to. Inside a component, states are sorted by their
-distance to the goal: the number of steps along likely transitions, which have at least a tenth of the largest
-probability in their row, self-loops excluded. Plain steps would put every state at distance one if each row has a tiny
-probability of the goal, which says nothing about how values depend on each other. Where likely transitions lead no
-further, unlikely ones are used, so each state still has a row that may lead to an earlier state. Among states at the
-same distance, successors come first.
+Every strongly connected component comes after all components to which it leads. Inside a component, states are sorted
+by distance to the goal. The distance is the number of likely transitions on the way. A transition is likely if it has
+at least a tenth of the largest probability in its row, self-loops excluded. If all transitions counted, and each row
+had a tiny probability of the goal, all states would be at distance one. Unlikely transitions count only in states
+without a likely path to the goal. Among states at the same distance, successors come first.
 """
 
 from __future__ import annotations
@@ -18,18 +17,18 @@ from goalward.ssp.checks import ModelArrays
 from goalward.ssp.graph import Predecessors, list_predecessors, predecessors_of
 from goalward.ssp.model import SSP
 
-GOAL = -1  # the reduced number of the goal, and of states that reach it at no cost
+GOAL = -1  # the reduced number of the goal, and of states that reach the goal at zero cost
 DEAD = -2  # the reduced number of dead ends
-LIKELY = 0.1  # makes rescue grids 5.5 to 8 times faster than plain steps
+LIKELY = 0.1  # rescue grids are solved 5.5 to 8 times faster than if all transitions counted as likely
 
 
 def order_states(
     ssp: SSP, usable: Bools, component: Int32s, components: int, distance: Int32s, order: Int32s
 ) -> Int32s:
-    """Return the states that can reach the goal, in the order of sweeps.
+    """Return the states that can reach the goal, in the order in which sweeps visit the states.
 
-    `distance` and `order` come from a search along all usable rows; `distance` is replaced by the distance along likely
-    steps. `component` has the strong components of the model. If each is a single state, only their order counts.
+    `distance` and `order` must come from a search along all usable rows; `distance` is replaced by the number of likely
+    steps. `component` has each state's strongly connected component. Likely steps matter only inside components.
     """
     if components < ssp.states:
         likely_distances(ssp, usable, distance, order)
@@ -56,7 +55,7 @@ def sort_by_component(order: Int32s, component: Int32s, components: int) -> Int3
 
 
 def likely_distances(ssp: SSP, usable: Bools, distance: Int32s, order: Int32s) -> None:
-    """Replace plain distances, and the order by them, with distances along likely steps."""
+    """Replace `distance` by the number of likely steps to the goal, and sort `order` by this distance."""
     if ssp.probabilities.min(initial=1.0) >= LIKELY:
         return
     likely = np.zeros(len(ssp.successors), dtype=np.bool_)
@@ -72,7 +71,7 @@ def likely_distances(ssp: SSP, usable: Bools, distance: Int32s, order: Int32s) -
 
 @kernel
 def mark_likely(model: ModelArrays, usable: Bools, likely: Bools) -> None:
-    """Mark the likely transitions of the usable rows."""
+    """Set `likely` to True for the likely transitions of the usable rows."""
     indptr, successors, probabilities, costs = model
     actions = costs.shape[1]
     for row in range(usable.size):
@@ -87,7 +86,7 @@ def mark_likely(model: ModelArrays, usable: Bools, likely: Bools) -> None:
 
 @kernel
 def has_likely_order(model: ModelArrays, likely: Bools, distance: Int32s) -> bool:
-    """Return whether plain distances hold along likely steps: each state has a likely step that leads nearer."""
+    """Return whether every state has a likely step that reduces the distance to the goal by one."""
     states, actions = model.costs.shape
     for state in range(states):
         if distance[state] > 0:
@@ -103,7 +102,7 @@ def has_likely_order(model: ModelArrays, likely: Bools, distance: Int32s) -> boo
 
 @kernel
 def search_back(along_likely: Predecessors, along_all: Predecessors, distance: Int32s, order: Int32s) -> None:
-    """Search breadth-first from the goal along likely transitions, and along unlikely ones where needed."""
+    """Compute `distance` and `order` by breadth-first search from the goal, along likely transitions if possible."""
     states = distance.size
     total = order.size
     for position in range(total):
@@ -128,7 +127,7 @@ def search_back(along_likely: Predecessors, along_all: Predecessors, distance: I
 def add_predecessors(
     predecessors: Predecessors, target: int, far: int, distance: Int32s, order: Int32s, count: int
 ) -> int:
-    """Append the predecessors of a state that have no distance yet; return how many states are in order."""
+    """Append to `order` the predecessors of `target` without a distance; return the new number of states in `order`."""
     for position in range(predecessors.start[target], predecessors.start[target + 1]):
         state = predecessors.state[position]
         if distance[state] < 0:
@@ -140,7 +139,7 @@ def add_predecessors(
 
 @kernel
 def sort_ties(first: UInt32s, successors: Int32s, component: Int32s, distance: Int32s, order: Int32s) -> None:
-    """Within a component, put states behind their successors at the same distance, unless these form a cycle."""
+    """Sort states with the same component and distance so that successors come first, except in cycles."""
     states = component.size
     before = order.copy()
     seen = np.zeros(states, dtype=np.bool_)
@@ -177,10 +176,10 @@ def sort_ties(first: UInt32s, successors: Int32s, component: Int32s, distance: I
 
 @kernel
 def number_states(order: Int32s, loop: Int32s, loops: int, reduced: Int32s, members: Int32s) -> tuple[int, int]:
-    """Assign reduced numbers to the states marked DEAD, in order, with one number for each loop.
+    """Write to `reduced` a number for each state that has the entry DEAD; the states of a loop share a number.
 
-    `members` gets the states of the model in the order of their reduced numbers; the states of one loop are in
-    increasing order. Returns the number of reduced states and the number of members.
+    `members` gets these states, sorted by reduced number. The states of one loop are in increasing order. Returns the
+    number of reduced states and the number of members.
     """
     states = loop.size
     start = np.zeros(loops + 1, dtype=np.int64)
@@ -194,7 +193,7 @@ def number_states(order: Int32s, loop: Int32s, loops: int, reduced: Int32s, memb
         if loop[state] >= 0:
             inside[start[loop[state]]] = state
             start[loop[state]] += 1
-    # Each start has moved to its end.
+    # Now ``start[i]`` is the end of loop i.
     number = 0
     count = 0
     for position in range(order.size):

@@ -1,4 +1,4 @@
-"""Solving large problems: rounds of sweeps (`rounds.py`) until their values can be proved."""
+"""The solver for large problems: rounds of sweeps (`rounds.py`) until the values can be proved."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from goalward.planning.reduction import Reduction
 from goalward.planning.rounds import Rounds
 from goalward.progress import Phase
 
-THRESHOLD = 0.5  # share of the tolerance: a proof is tried when sweeps change values by less
-FREE_PRECISION = 0.1  # share of the tolerance: with zero-cost rows, propagation is tried below it
+THRESHOLD = 0.5  # a proof is tried when sweeps change values by less than this fraction of the tolerance
+FREE_PRECISION = 0.1  # with zero-cost rows, the proof by propagation is tried below this fraction of the tolerance
 PRECISION = 1e-3  # the same without zero-cost rows
 
 
@@ -24,9 +24,10 @@ def run_sweeps(
     start: Floats | None = None,
     progress: Phase | None = None,
 ) -> tuple[Bounds, int]:
-    """Solve a problem; return bounds within the tolerance, or the best when sweeps stall, and the number of rounds.
+    """Solve a problem by sweeps; return bounds on the values, and the number of rounds.
 
-    Values are written to `extended` and the policy to `policy`. `start` has values of a similar model.
+    The bounds are within the tolerance unless sweeps stall. The values are written to `extended`, and the policy to
+    `policy`. The sweeps start from `start`, the values of a similar model.
     """
     rounds = Rounds(reduction.problem, reduction.blocks, extended, policy)
     if start is not None:
