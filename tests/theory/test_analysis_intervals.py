@@ -114,7 +114,7 @@ def test_known_pairs_need_millions_of_visits() -> None:
 def test_bad_input() -> None:
     model = WORLDS["sticky"]
     free = model.with_costs(model.costs * [0.0, 1.0])
-    with pytest.raises(TheoryError, match="c_min=0: no pair becomes known without"):
+    with pytest.raises(TheoryError, match="c_min is 0, but intervals need positive costs"):
         cut_into_intervals(trace_of(learn(PSRL(), free, 5, max_steps=100, keep_plans=True, keep_steps=True)))
     perturbed = learn(PSRL(perturb_costs=0.1), free, 20, max_steps=1000, keep_plans=True, keep_steps=True)
     assert cut_into_intervals(trace_of(perturbed)).known_after < np.inf

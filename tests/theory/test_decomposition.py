@@ -132,5 +132,5 @@ def test_dead_ends_of_a_sampled_model_are_named() -> None:
     wrong = SSP.from_dense(P, [[1.0], [1.0]])
     prior = FinitePrior([true, wrong], [1e-9, 1.0])
     run = learn(PSRL(prior), true, 50, keep_plans=True, keep_steps=True)
-    with pytest.raises(TheoryError, match=r"the goal cannot be reached in the sampled model of epoch"):
+    with pytest.raises(TheoryError, match=r"visits a dead end of the sampled model of epoch"):
         decompose(trace_of(run))

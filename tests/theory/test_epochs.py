@@ -119,6 +119,6 @@ def test_epochs_of_another_kind_need_not_obey() -> None:
 
 def test_too_small_problems_are_refused() -> None:
     with pytest.raises(
-        TheoryError, match="S=1, A=2, T=9: the bound on the number of epochs needs S, A and T of at least 2"
+        TheoryError, match="S=1, A=2, T=9: the bound on the number of epochs needs S >= 2, A >= 2 and T >= 2"
     ):
         epoch_bound(1, 2, 3, 9)

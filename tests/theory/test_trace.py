@@ -78,7 +78,7 @@ def test_what_is_missing_is_said() -> None:
 def test_only_runs_from_scratch_count() -> None:
     first = learn(PSRL(), WORLDS["random"], 5)
     second = learn(first.agent, WORLDS["random"], 5, 1, resume=True, keep_plans=True, keep_steps=True)
-    with pytest.raises(TheoryError, match="resumed an earlier run"):
+    with pytest.raises(TheoryError, match="continues an earlier run"):
         trace_of(second)
 
 

@@ -1,7 +1,7 @@
 """The lemmas and theorems of the PSRL-SSP paper, computed for recorded runs.
 
-This package analyses finished runs, and `learn` does not depend on it. `report` compares a whole run with all
-statements; the other modules compute single statements from the run's `Trace`.
+This package analyses finished runs; `learn` does not use it. `report` compares a run with all lemmas and theorems. The
+other functions compute the quantities of a single lemma or theorem, mostly from the `Trace` of a run.
 """
 
 from typing import TYPE_CHECKING

@@ -1,13 +1,13 @@
-"""The intervals and known pairs into which the analysis divides a run.
+"""The intervals into which the analysis divides a run, and the state-action pairs that count as known.
 
 In the paper, a pair is known if it has been visited at least
 
     alpha (B S / c_min) log(B S A / (delta c_min))
 
-times. The paper does not give alpha; it must be "large enough" for a lemma that needs A_l(s, a) <= c_min / (4096 S B),
-which makes 8 sqrt(theta A_l) + 136 A_l at most sqrt(c_min theta / (S B)) / 8 + c_min / (4 S B). So here a pair is known
-after the smallest number of visits with this A_l (`sufficient_visits`). Visits are counted at the start of the epoch,
-as in the lemma.
+times. The paper does not give alpha, which must be "large enough" for a lemma. The lemma needs A_l(s, a) <= c_min /
+(4096 S B), because then 8 sqrt(theta A_l) + 136 A_l <= sqrt(c_min theta / (S B)) / 8 + c_min / (4 S B). So here, a pair
+is known after the smallest number of visits with such a small A_l (`sufficient_visits`). As in the lemma, only visits
+before the epoch count.
 
 Epochs are divided into intervals. An interval ends when
 
@@ -16,17 +16,17 @@ Epochs are divided into intervals. An interval ends when
     the goal is reached, or
     the epoch ends.
 
-So all pairs of an interval except the first are known, and an interval costs less than B plus one step. Let C be the
-sum of all costs. The number of intervals is
+So all pairs of an interval except the first pair are known. An interval costs less than B plus the cost of one step.
+Let C be the sum of all costs, and n the number of visits after which a pair is known. The number M of intervals is
 
-    M <= C / B + K + L + (plays of unknown pairs),       plays of unknown pairs <= S A (2 threshold + 1).
+    M <= C / B + K + L + (plays of unknown pairs),       plays of unknown pairs <= S A (2 n + 1).
 
 Lemma (variance): E[sum of V_l(s_t, a_t) over an interval] <= 44 B², where V_l is the variance of V(s'; theta_l) under
-theta_*. The paper restricts the sum to the event that both kernels are in their confidence sets. Here the sum is
-computed without the restriction, which can only make it larger.
+theta_*. The paper restricts the sum to the event that both kernels are in their confidence sets. Without this
+restriction, the sum can only be larger. This module computes the larger sum.
 
-With the proof's constants, a pair is known after millions of visits, so in runs as long as the paper's, every step is a
-separate interval. A smaller `known_after` shows what happens when pairs are known.
+With the constants of the proof, a pair is known only after millions of visits. So in runs as long as the paper's runs,
+every step is a separate interval. To see longer intervals, set a smaller `known_after`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from goalward.theory.trace import Trace
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """The intervals of a run, and the quantities that the analysis bounds with them."""
+    """The intervals of a run, and the quantities that are computed from the intervals."""
 
     B: float
     delta: float
@@ -63,7 +63,7 @@ class Intervals:
 
     @property
     def variance_ratio(self) -> float:
-        """The mean over intervals of the sum of variances, divided by the lemma's bound 44 B²."""
+        """The mean of `variances` over all intervals, divided by the lemma's bound 44 B²."""
         return float(self.variances.mean() / (44.0 * self.B**2))
 
 
@@ -71,7 +71,7 @@ def sufficient_visits(S: int, A: int, B: float, c_min: float, delta: float) -> f
     """Return the smallest number of visits n with log(S A n / delta) / n <= c_min / (4096 S B)."""
     if not c_min > 0.0:
         raise TheoryError(
-            f"c_min={c_min:g}: no pair becomes known without positive costs; raise the costs (perturb_costs=True)"
+            f"c_min is {c_min:g}, but intervals need positive costs; let the agent raise costs (perturb_costs=True)"
         )
     needed = c_min / (4096.0 * S * B)
 
@@ -84,10 +84,10 @@ def sufficient_visits(S: int, A: int, B: float, c_min: float, delta: float) -> f
 
 
 def cut_into_intervals(trace: Trace, *, known_after: float | None = None) -> Intervals:
-    """Return the intervals of a run of PSRL-SSP, given by its `trace`.
+    """Return the intervals of a run of PSRL-SSP, computed from the `trace` of the run.
 
     B is the largest value of any model in the run, and delta is 1/K, as in the proof of Theorem 1. `known_after` is the
-    number of visits after which a pair is known; by default, the smallest number that the proof allows.
+    number of visits after which a pair is known. The default is the smallest number that the proof allows.
     """
     S, A = trace.world.costs.shape
     bound, confidence = trace.B, 1.0 / max(trace.run.episodes, 2)
@@ -115,7 +115,7 @@ def cut_into_intervals(trace: Trace, *, known_after: float | None = None) -> Int
 
 def cut(trace: Trace, known: Bools, paid: Floats, B: float) -> Int64s:
     """Return the first step of each interval."""
-    # The steps at which an interval ends whatever its costs are; the last step of the run ends an epoch.
+    # True at steps that end an interval of any cost. The last step of the run ends an epoch.
     ends = trace.steps.next_states == len(trace.planning_costs)
     ends[:-1] |= ~known[1:] | (np.diff(trace.epoch) > 0)
     ends[-1] = True
@@ -126,7 +126,7 @@ def cut(trace: Trace, known: Bools, paid: Floats, B: float) -> Int64s:
     while start < len(paid):
         starts.append(start)
         before = sums[start - 1] if start else 0.0
-        # The costs of an interval reach B up to the rounding of the sums.
+        # The factor allows for rounding errors of the sums.
         end = min(int(np.searchsorted(sums, (before + B) * (1.0 - 1e-12))), int(forced[piece]))
         piece += int(end == forced[piece])
         start = end + 1
@@ -134,7 +134,7 @@ def cut(trace: Trace, known: Bools, paid: Floats, B: float) -> Int64s:
 
 
 def variances(trace: Trace) -> Floats:
-    """Return V_l(s_t, a_t), the variance of V(s'; theta_l) under the true kernel, at each step."""
+    """Return the variance V_l(s_t, a_t) of V(s'; theta_l) under the true kernel, for each step t."""
     with np.errstate(invalid="ignore"):
         squares = np.array([step_mean(trace.world, V[:-1] ** 2, 0.0) for V in trace.values])[trace.pairs]
         spread = squares - np.array([step_mean(trace.world, V[:-1], 0.0) for V in trace.values])[trace.pairs] ** 2

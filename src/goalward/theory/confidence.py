@@ -1,6 +1,6 @@
 """The Bernstein confidence sets of the analysis, and how often kernels lie outside them.
 
-For a pair (s, a) visited n times before epoch l, n+ = max(n, 1), with the empirical frequencies theta_hat,
+Let n be the number of visits to (s, a) before epoch l, n+ = max(n, 1), and theta_hat the empirical frequencies. Then
 
     A_l(s, a) = log(S A n+ / delta) / n+
     B_l(s, a) = { theta : |theta(s') - theta_hat(s')| <= 4 sqrt(theta_hat(s') A_l) + 28 A_l  for all s', the goal too }.
@@ -9,12 +9,12 @@ Lemma (Bernstein): theta_*(. | s, a) lies in B_l(s, a) with probability at least
 of posterior sampling, the same holds for theta_l if the world is drawn from the prior.
 
 Checks
-    A miss is a kernel outside its set. `coverage` counts the misses of a run and adds up the probabilities of a miss
-    that the lemma allows, called promised. By Markov's inequality, P(misses >= m) <= promised / m, even though the
-    checks are not independent. For a fixed number of visits, the probability of a miss is a sum of binomial
-    probabilities. `miss_probability` computes this sum, so that even a promise of 1e-8 can be tested.
+    A miss is a kernel outside its set. `coverage` counts the checks and the misses of a run. `promised` is the sum of
+    delta / (2 S A n+) over all checks. By Markov's inequality, P(misses >= m) <= promised / m, even though the checks
+    are not independent. For a fixed number of visits, `miss_probability` computes the probability of a miss as a sum of
+    binomial probabilities. So even a bound of 1e-8 can be tested.
 
-The paper's proof only covers a fixed n; docs/explanation/theory.md repairs it. The lemma is checked here as stated.
+The paper proves the lemma only for a fixed n; docs/explanation/theory.md repairs the proof.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from goalward.settings import Confidence, check
 from goalward.ssp.model import SSP
 from goalward.theory.trace import Trace
 
-SLACK = 1e-12  # a kernel on the boundary of the set is inside; the boundary has rounding errors
+SLACK = 1e-12  # relative tolerance for rounding errors of the boundary, which belongs to the set
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """How often kernels were in their confidence sets; adding two coverages combines epochs or runs."""
+    """Counts of kernels inside and outside their confidence sets; ``a + b`` combines two epochs or runs."""
 
     checks: int = 0  # the number of sets that were checked
     informative: int = 0  # the number of these sets that exclude some distribution
@@ -45,7 +45,7 @@ class Coverage:
     sampled_ratio: float = 0.0  # the same for theta_l
 
     def __add__(self, other: Coverage) -> Coverage:
-        """Return the combined coverage: sums of the counts, and maxima of the ratios."""
+        """Return the combined coverage, with the sums of all counts and the larger ratios."""
         pairs = {name: (value, getattr(other, name)) for name, value in vars(self).items()}
         return Coverage(**{name: max(pair) if name.endswith("ratio") else sum(pair) for name, pair in pairs.items()})
 
@@ -57,7 +57,7 @@ def rate(visits: Int64s | int, S: int, A: int, delta: float) -> Floats:
 
 
 def width(frequencies: Floats, A_l: Floats) -> Floats:
-    """Return the width 4 sqrt(theta_hat A_l) + 28 A_l of the confidence set, for each frequency."""
+    """Return 4 sqrt(theta_hat A_l) + 28 A_l, the largest distance from theta_hat inside the confidence set."""
     return np.asarray(4.0 * np.sqrt(frequencies * A_l) + 28.0 * A_l)
 
 
@@ -67,7 +67,7 @@ def promise(visits: Int64s | int, S: int, A: int, delta: float) -> Floats:
 
 
 def coverage(trace: Trace, delta: float = 0.1) -> list[Coverage]:
-    """Return the coverage in each epoch of a `trace`, of the sets at level `delta` of all pairs visited before it."""
+    """Return the coverage of each epoch of `trace`, with confidence sets of level `delta` for all visited pairs."""
     check("delta", delta, Confidence)
     true, (S, A) = trace.world.to_dense(), trace.world.costs.shape
     counts = np.zeros(true.shape, dtype=np.int64)
@@ -80,7 +80,7 @@ def coverage(trace: Trace, delta: float = 0.1) -> list[Coverage]:
 
 
 def inspect(counts: Int64s, true: Floats, sampled: Floats, S: int, A: int, delta: float) -> Coverage:
-    """Return the coverage of the rows of some pairs; all arrays have the shape ``[pair, successor]``."""
+    """Return the coverage of some state-action pairs; `counts`, `true` and `sampled` are ``[pair, successor]``."""
     if not len(counts):
         return Coverage()
     n = counts.sum(axis=1)
@@ -102,10 +102,10 @@ def inspect(counts: Int64s, true: Floats, sampled: Floats, S: int, A: int, delta
 
 
 def miss_probability(p: float, n: int, S: int, A: int, delta: float) -> float:
-    """Return the probability that, after n draws, the frequency of a successor is too far from its probability p.
+    """Return the probability that a successor of probability `p` has a frequency too far from `p` in `n` draws.
 
-    The number x of draws of this successor is binomial. The result is the sum of its probabilities over all x with
-    |x / n - p| > 4 sqrt(x / n A_l) + 28 A_l.
+    The number x of draws of this successor has a binomial distribution. The result is the total probability of all x
+    with |x / n - p| > 4 sqrt(x / n A_l) + 28 A_l.
     """
     x = np.arange(n + 1.0)
     frequencies = x / n
@@ -122,9 +122,9 @@ def miss_probability(p: float, n: int, S: int, A: int, delta: float) -> float:
 
 
 def miss_probabilities(world: SSP, n: int, delta: float = 0.1) -> Floats:
-    """Return, for each pair of a world, an upper bound on the probability that its row is a miss after n visits.
+    """Return an upper bound on the probability of a miss after `n` visits, for each state-action pair of `world`.
 
-    The bound is a sum over the successors. The lemma promises that a miss has at most probability delta / (2 S A n).
+    The upper bound is a sum over the successors. The lemma claims a probability of at most `delta` / (2 S A n).
     """
     check("delta", delta, Confidence)
     S, A = world.costs.shape

@@ -1,20 +1,20 @@
 """The decomposition of the regret of a run into three terms (section 4 of the paper).
 
-With the Bellman equation of theta_l, c(s_t, a_t) = V(s_t; theta_l) - sum_s' theta_l(s' | s_t, a_t) V(s'; theta_l), the
-regret of K episodes, sum_t c(s_t, a_t) - K V(s_init; theta_*), is the sum of
+The regret of K episodes is sum_t c(s_t, a_t) - K V(s_init; theta_*). By the Bellman equation of theta_l, each cost is
+c(s_t, a_t) = V(s_t; theta_l) - sum_s' theta_l(s' | s_t, a_t) V(s'; theta_l). So the regret is the sum of
 
     R1 = sum_t V(s_t; theta_l) - V(s_{t+1}; theta_l)                                  the cost of changing the model
     R2 = sum_t V(s_{t+1}; theta_l) - V(s'_t; theta_l)  -  K V(s_init; theta_*)        the error of V at the start
     R3 = sum_t V(s'_t; theta_l) - sum_s' theta_l(s' | s_t, a_t) V(s'; theta_l)        the error of theta_l at each step
 
-This holds on every path, not only in expectation. R1 telescopes within epochs, and R2 = sum_l K_l V(s_init; theta_l) -
-K V(s_init; theta_*), where K_l is the number of arrivals at the goal in epoch l.
+The sum equals the regret on every path, not only in expectation. R1 telescopes within epochs. R2 is the same as
+sum_l K_l V(s_init; theta_l) - K V(s_init; theta_*), where K_l is the number of arrivals at the goal in epoch l.
 
-If an agent plans with max(c, floor), the Bellman equation holds with these costs. Then the sum of c - max(c, floor)
-along the path is a fourth term, which is never positive.
+If an agent plans with the costs max(c, floor), the Bellman equation holds with these costs. The regret then has a
+fourth term: the sum of c - max(c, floor) along the path, which is never positive.
 
-Lemmas: R1 <= B L on every path, and E[R2] <= B E[L] if the world is drawn from the prior. L is the number of epochs and
-B the largest value of any model in the run.
+Let L be the number of epochs, and B the largest value of any model in the run. Two lemmas bound the terms: R1 <= B L on
+every path, and E[R2] <= B E[L] if the world is drawn from the prior.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from goalward.theory.trace import Trace
 
 @dataclass(frozen=True, eq=False)
 class Decomposition:
-    """The terms R1, R2 and R3 of the regret of a run, and their bound."""
+    """The regret of a run as a sum of the terms R1, R2 and R3."""
 
     R1: float
     R2: float
@@ -44,22 +44,22 @@ class Decomposition:
 
     @property
     def sum(self) -> float:
-        """The sum of all terms, which equals the regret up to the tolerance of the planner."""
+        """The sum of all terms. This sum equals the regret up to the tolerance of the planner."""
         return self.R1 + self.R2 + self.R3 + self.raised_costs
 
     @property
     def error(self) -> float:
-        """The distance between the sum of the terms and the regret, divided by all costs paid."""
+        """The absolute difference between `sum` and `regret`, divided by `total_cost`."""
         return abs(self.sum - self.regret) / self.total_cost
 
     @property
     def bound(self) -> float:
-        """B L: it bounds R1 on every path, and the mean of R2 over worlds drawn from the prior."""
+        """The bound B L. On every path, R1 <= B L. In expectation over worlds drawn from the prior, R2 <= B L."""
         return self.B * self.L
 
 
 def decompose(trace: Trace) -> Decomposition:
-    """Return the decomposition of the regret of a run, given by its `trace`."""
+    """Return the decomposition of the regret of a run, computed from the `trace` of the run."""
     run, V, (epoch, states, actions) = trace.run, trace.values, trace.pairs
     reached = trace.steps.next_states
     start = trace.world.initial_state if reached[-1] == trace.world.goal else reached[-1]

@@ -1,30 +1,29 @@
 """The bound on the number of epochs of PSRL-SSP, and invariants that each epoch satisfies.
 
-Lemma (number of epochs). With L epochs in K episodes and T steps, S, A >= 2 and T >= 2,
+Lemma (number of epochs). Let a run have L epochs, K episodes and T steps. If S, A and T are at least 2, then
 
     L <= sqrt(2 S A K log2 T) + S A log2 T.
 
 Which logarithm
-    The paper writes log. Its proof counts how often the visits of a pair can double, so the logarithm must have base 2.
-    With the natural logarithm the lemma is false: if, in a single episode, one pair after the other is played until it
-    has ended j epochs, then L = S A j at T = S A (2^j - 1). This violates the bound for S = A = 2 and j = 30.
+    The paper writes log without a base. The proof counts how often the visits of a pair can double, so the base must be
+    2. With the natural logarithm, the lemma is false. For example, play one pair after the other in a single episode,
+    each pair until it has ended j epochs. Then L = S A j and T = S A (2^j - 1). For S = A = 2 and j = 30, L is larger
+    than the bound.
 
 Macro-epochs
-    A macro-epoch starts at the beginning of the run and after each epoch that the visits of a pair ended; N is the
-    number of macro-epochs. Within a macro-epoch, each epoch reaches the goal once more than the previous epoch, so
-    L <= N + sqrt(2 N K).
+    Some epochs end because the visits of a pair have doubled. A macro-epoch starts after each of these epochs and at
+    the beginning of the run. Let N be the number of macro-epochs. Within a macro-epoch, each epoch reaches the goal
+    once more than the previous epoch, so L <= N + sqrt(2 N K).
 
 How often a pair ends epochs
     The paper claims that n visits of a pair end at most log n epochs. But visits 1, 3, 7, ... end epochs, so
-    n = 2^j - 1 visits end j epochs. The correct bound is log2(n + 1), so
+    n = 2^j - 1 visits end j epochs. The correct bound is log2(n + 1). So if S, A and T are at least 2,
 
-        N <= 1 + sum over pairs of log2(n + 1) <= 1 + S A log2(1 + T / (S A)) <= S A log2 T,
-
-    where the last step needs S, A >= 2 and T >= 2. With it, the lemma is true.
+        N <= 1 + sum over pairs of log2(n + 1) <= 1 + S A log2(1 + T / (S A)) <= S A log2 T.
 
 Invariants
-    K_l <= K_{l-1} + 1, where line 7 of the algorithm sets K_0 = 1. Whenever an action is taken,
-    n_t(s, a) <= 2 n_{t_l}(s, a), so epoch l visits a pair at most n_{t_l}(s, a) + 1 times.
+    Let K_l be the number of goals in epoch l, and K_0 = 1 (line 7 of the algorithm). Then K_l <= K_{l-1} + 1. At every
+    step t of epoch l, n_t(s, a) <= 2 n_{t_l}(s, a), so epoch l plays a pair at most n_{t_l}(s, a) + 1 times.
 """
 
 from __future__ import annotations
@@ -74,13 +73,13 @@ def epoch_bound(S: int, A: int, K: int, T: int) -> float:
     4436
     """
     if min(S, A, T) < 2:
-        raise TheoryError(f"S={S}, A={A}, T={T}: the bound on the number of epochs needs S, A and T of at least 2")
+        raise TheoryError(f"S={S}, A={A}, T={T}: the bound on the number of epochs needs S >= 2, A >= 2 and T >= 2")
     doublings = S * A * log2(T)
     return sqrt(2.0 * doublings * K) + doublings
 
 
 def macro_epoch_bound(S: int, A: int, T: int) -> float:
-    """Return 1 + S A log2(1 + T / (S A)), which bounds the number of macro-epochs for all S, A and T."""
+    """Return 1 + S A log2(1 + T / (S A)), an upper bound on the number of macro-epochs."""
     return 1.0 + S * A * log2(1.0 + T / (S * A))
 
 
@@ -89,8 +88,8 @@ def count_epochs(epochs: Epochs, S: int, A: int) -> EpochCount:
     # Each epoch must begin where the previous one ends; the stored records of long runs have gaps.
     if not np.array_equal(epochs.start_step[1:], epochs.start_step[:-1] + epochs.steps[:-1]):
         raise TheoryError(
-            f"these {len(epochs):,} epochs are only a part of the run, because not all epochs of long runs are stored;"
-            " pass the epochs of the run itself, learn(...).epochs"
+            f"these {len(epochs):,} epochs are only a part of the run, because stored files of long runs omit epochs;"
+            " pass learn(...).epochs, which has all epochs"
         )
     # Only episodes that reached the goal count, because the proof adds up the goals of the epochs.
     K, T = int(epochs.goals.sum()), int(epochs.steps.sum())
@@ -106,7 +105,7 @@ def count_epochs(epochs: Epochs, S: int, A: int) -> EpochCount:
 
 
 def check_invariants(trace: Trace) -> Invariants:
-    """Check the invariants of a `trace` epoch by epoch; agents with other epochs need not satisfy them."""
+    """Return whether the invariants hold in the run of `trace`; only PSRL-SSP must satisfy these invariants."""
     visits, doubled = trace.visits, trace.run.epochs.ended_by(Ended.AFTER_VISITS)
     triggers = np.count_nonzero((visits[1:] > 2 * visits[:-1]) & doubled[:, None, None], axis=0)
     # Compare integers to avoid rounding: j triggers need 2^j - 1 visits.

@@ -1,15 +1,15 @@
 """The asymptotic lower bound on regret: a constant C with E[R_K] >= C log K in the limit, and a scale for finite K.
 
 Setting
-    Costs c >= c_min > 0 are known, and the kernel P is unknown; every episode starts in s0. Each row of P may be any
-    distribution on the states and the goal; rows of giving up are known. R_K is the sum of the gaps
-    D(s, a) = Q*(s, a) - V*(s) up to the K-th arrival at the goal. A learner is uniformly good if E[R_K] = o(K^a) for
-    every a > 0, in every model that has a proper policy.
+    The costs c >= c_min > 0 are known, and the kernel P is unknown. Every episode starts in s0. Each row of P may be
+    any distribution on the states and the goal, but rows of giving up are known. R_K is the sum of the gaps
+    D(s, a) = Q*(s, a) - V*(s) up to the K-th arrival at the goal. A learner is uniformly good if, in every model that
+    has a proper policy, E[R_K] = o(K^a) for every a > 0.
 
 Proposition
-    Let S* be the states that pairs of gap zero can reach from s0. For s in S*, let v_s = V*(s) and W_s = V*. For other
-    s, let W(v) be the optimal values if s is made terminal at cost v, v_s = inf{v : W(v)(s0) = V*(s0)} and
-    W_s = W(v_s). With
+    Let S* be the states that can be reached from s0 by actions of gap zero. For s in S*, let v_s = V*(s) and W_s = V*.
+    For any other s, let W(v) be the optimal values of the model in which s is terminal at cost v. Let
+    v_s = inf{v : W(v)(s0) = V*(s0)} and W_s = W(v_s). With
 
         I(s, a) = inf{ KL(P(. | s, a), q) : c(s, a) + q W_s < v_s }
                 = max over 0 <= x <= 1/theta of  sum_s' P(s' | s, a) log(1 + x (W_s(s') - theta)),
@@ -19,12 +19,12 @@ Proposition
         liminf E[R_K] / log K  >=  C  =  min  sum D(s, a) eta(s, a)   over all pairs except those of gap zero in S*,
             eta(s, a) >= 1 / I(s, a),   sum_a eta(s, a) = sum P(s | s', a') eta(s', a')  for every s outside S*.
 
-    docs/explanation/theory.md has the proof and the sources. The form for shortest paths was derived for goalward and
+    docs/explanation/theory.md has the proof and the sources. This form for shortest paths was derived for goalward and
     has not been reviewed independently.
 
-C log K is not a useful scale in practice, because pairs with tiny gaps matter only for an impractically large K.
-`resolved` returns the share of C that belongs to pairs which K episodes can tell from optimal pairs. `reference` is a
-scale for finite K; it is a heuristic and not a bound, so agents may well be below it.
+C log K is not a useful scale in practice, because pairs with tiny gaps matter only for an impractically large K. The
+method `resolved` returns the share of C due to pairs that K episodes can distinguish from optimal pairs. The method
+`reference` returns a scale for finite K. This scale is a heuristic and not a bound.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ TIED = 1e-9  # gaps up to this fraction of the largest value count as ties
 AGAIN = 1e-9  # relative tolerance within which the value of the start equals the optimum
 BISECTIONS = 100
 MANY_STATES = 2_000
-"""In models with more states, `regret_limit` leaves out the states off the path, because each would take long."""
+"""In models with more states, `regret_limit` leaves out the states outside S*, because each state takes long."""
 SHOWN = (1_000, 30_000, 1_000_000)
-"""The numbers of episodes K for which the text of a `RegretLimit` shows `resolved`."""
+"""The numbers of episodes K for which the repr of a `RegretLimit` shows `resolved`."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,7 +72,7 @@ class RegretLimit(ShownAsFacts):
     opportunities: Floats  #: [s]: d(s), visits per episode if optimal actions are mixed evenly; 1 outside S*
 
     def resolved(self, K: int) -> float:
-        """Return the share of C of the pairs that K episodes can tell from optimal: K d(s) I / A(s) >= log K."""
+        """Return the share of C due to the pairs that `K` episodes can resolve, where K d(s) I / A(s) >= log K."""
         if self.constant == 0.0:
             return 1.0
         shares = np.where(self.visits > 0.0, self.gaps, 0.0) * self.visits
@@ -86,8 +86,8 @@ class RegretLimit(ShownAsFacts):
     def reference(self, K: int) -> float:
         """Return a scale for the regret after K episodes: a heuristic, not a bound.
 
-        It is the smallest regret under the flow constraints of C of playing every pair n(s, a) <= T / A(s) times. Here
-        n I = z(T/n)²/2, T = K d(s) are the visits of the state, and z(r) solves r (phi(z) - z Phi(-z)) = z.
+        The scale is the smallest regret, under the flow constraints of C, if every pair is played n(s, a) times.
+        docs/explanation/theory.md defines n(s, a).
         """
         trials = self.trials(K)
         information = np.where(np.isnan(self.information), np.inf, self.information)
@@ -104,7 +104,7 @@ class RegretLimit(ShownAsFacts):
         return least_regret(self.ssp, self.gaps, self.on_path, needed, flow=not self.path_only)[0]
 
     def trials(self, K: int) -> Floats:
-        """Return how often K episodes can play each pair if all actions of a state are played equally often."""
+        """Return the number of plays of each pair in `K` episodes if each state plays all actions equally often."""
         return np.asarray(
             K * self.opportunities[:, None] / np.maximum(self.ssp.available.sum(axis=1, keepdims=True), 1)
         )
@@ -129,7 +129,7 @@ def regret_limit(ssp: SSP) -> RegretLimit:
     reachable = reached_from(state_graph(ssp), ssp.initial_state)
     solution = proved(solve_all(ssp, WANTED), NEEDED, "the values")
     refuse(ssp, reachable, solution)
-    # States that cannot be reached may be dead ends; they do not matter.
+    # Dead ends that cannot be reached do not matter.
     gaps, Q = np.full(ssp.costs.shape, np.inf), action_values(ssp, solution.values)
     np.subtract(Q, solution.values[:, None], out=gaps, where=np.isfinite(Q))
     values = np.where(reachable, solution.values, 0.0)
@@ -152,22 +152,22 @@ def regret_limit(ssp: SSP) -> RegretLimit:
 
 
 def refuse(ssp: SSP, reachable: Bools, solution: Solution) -> None:
-    """Raise TheoryError if the proposition does not cover the model: zero costs, or reachable dead ends."""
+    """Raise TheoryError if the model has zero costs or reachable dead ends, which the proposition excludes."""
     if not ssp.costs.min() > 0.0:
         raise TheoryError("a cost is zero, but the limit of regret needs positive costs; raise costs to max(c, eps)")
     lost = reachable & ~np.isfinite(solution.values)
     if lost.any():
         raise TheoryError(
-            f"state {ssp.state_name(int(np.argmax(lost)))} can be reached and is a dead end, but the limit of regret"
-            " needs a model without dead ends; let the agent give up (with_give_up)"
+            f"state {ssp.state_name(int(np.argmax(lost)))} is a dead end and reachable, but the limit of regret needs"
+            " a model without reachable dead ends; let the agent give up (with_give_up)"
         )
 
 
 def interesting_value(ssp: SSP, state: int, solution: Solution, values: Floats) -> tuple[float, Floats]:
-    """Return v_s and W_s of a state off the path; v_s is returned as 0 if no value makes the state useful.
+    """Return v_s and W_s of a state s outside S*; v_s is 0 if even the least possible value of s is too large.
 
-    W(v)(s0) is concave and piecewise linear in v, and its slope is the probability of reaching s. So Newton's method
-    from the left reaches v_s after finitely many steps.
+    As a function of v, W(v)(s0) is concave and piecewise linear, and its slope is the probability of reaching s. So
+    Newton's method from the left reaches v_s after finitely many steps.
     """
     start = ssp.initial_state
     first = state * ssp.actions
@@ -194,7 +194,7 @@ def interesting_value(ssp: SSP, state: int, solution: Solution, values: Floats) 
 
 
 def expected_visits(chain: SSP, states: Bools) -> Floats:
-    """Return the expected visits per episode of each state; `states` marks the states that the chain can visit."""
+    """Return the expected number of visits to each state in an episode; `states` is a mask of the reachable states."""
     kernel = sparse.csr_array((chain.probabilities, chain.successors, chain.indptr), (chain.states, chain.states + 1))
     inside = np.flatnonzero(states)
     among = kernel[inside][:, inside]
@@ -205,14 +205,14 @@ def expected_visits(chain: SSP, states: Bools) -> Floats:
 
 
 def path_visits(tied: SSP, on_path: Bools) -> Floats:
-    """Return d(s), the expected visits per episode of the policy that mixes optimal actions evenly; 1 outside S*."""
+    """Return d(s), the expected visits to s per episode if optimal actions are mixed evenly; d(s) = 1 outside S*."""
     playing = tied.available & on_path[:, None]
     chain = markov_chain(tied, playing / np.maximum(playing.sum(axis=1, keepdims=True), 1))
     return np.asarray(np.where(on_path, expected_visits(chain, on_path), 1.0))
 
 
 def row_information(ssp: SSP, needed: Floats, values: Floats) -> Floats:
-    """Return I for each pair; v_s is ``needed[s]``, and W_s is ``values[s]`` or the only row of `values`."""
+    """Return I(s, a) for v_s = ``needed[s]`` and W_s = ``values[s]``; `values` may also have one row for all states."""
     rows = ssp.costs.size
     pair = np.repeat(np.arange(rows), np.diff(ssp.indptr))
     W = np.pad(values, ((0, 0), (0, 1)))[pair // ssp.actions if len(values) > 1 else 0, ssp.successors]
@@ -226,7 +226,7 @@ def row_information(ssp: SSP, needed: Floats, values: Floats) -> Floats:
     def sums(entries: Floats) -> Floats:
         return np.asarray(np.bincount(pair, weights=entries, minlength=rows), dtype=np.float64)
 
-    # The sum of logarithms is concave in x, so bisect its slope. If the row may reach the goal, it ends at -infinity.
+    # The sum of logarithms is concave in x, so find the root of its slope by bisection.
     low, high = np.zeros(rows), np.divide(1.0, theta, out=np.zeros(rows), where=possible)
     for _ in range(BISECTIONS):
         x = (low + high) / 2.0
@@ -237,9 +237,9 @@ def row_information(ssp: SSP, needed: Floats, values: Floats) -> Floats:
 
 
 def least_regret(ssp: SSP, gaps: Floats, on_path: Bools, needed: Floats, *, flow: bool) -> tuple[float, Floats]:
-    """Return the smallest regret of playing every pair at least as often as `needed`, and the plays of each pair.
+    """Return the smallest regret if every pair is played at least `needed` times, and the number of plays of each pair.
 
-    With `flow`, the visits of a state off the path must equal the transitions into it.
+    With `flow`, the number of plays in each state outside S* must equal the number of transitions into the state.
     """
     pairs = np.isfinite(gaps) & ~(on_path[:, None] & (gaps == 0.0))
     needed = np.where(pairs, needed, 0.0)

@@ -1,19 +1,19 @@
-"""Statistical tests of the lemma on posterior sampling, on worlds drawn from the prior.
+"""Statistical tests of the lemma on posterior sampling, using worlds drawn from the prior.
 
 Lemma: if t_l is a stopping time and theta_l is drawn from the posterior at t_l, then for every function f and every X
 known at t_l, E[f(theta_l, X) | F_{t_l}] = E[f(theta_*, X) | F_{t_l}].
 
-Given F_{t_l}, theta_l and theta_* are independent draws from the same distribution, so they can be exchanged: over
-worlds drawn from the prior, swapping f(theta_l) and f(theta_*) in some of the runs changes no probability. This allows
-exact tests, which compare a statistic of the pairs with its values after random swaps. If the lemma holds, a test of
-level alpha rejects it with probability at most alpha, for any number of worlds and any f.
+Given F_{t_l}, theta_l and theta_* are independent draws from the same distribution. So if worlds are drawn from the
+prior, swapping f(theta_l) and f(theta_*) in some of the runs changes no probability. An exact test compares a statistic
+of the pairs (f(theta_l), f(theta_*)) with the same statistic after random swaps. If the lemma holds, a test of level
+alpha rejects the lemma with probability at most alpha, for any number of worlds and any f.
 
     mean     |sum of f(theta_l) - f(theta_*)|                 detects a shifted posterior
-    shape    the largest distance of the two empirical        detects a posterior that is too narrow or too wide
+    shape    the largest distance between the two empirical   detects a posterior that is too narrow or too wide
              distribution functions
 
-The index of the epoch is fixed beforehand, so its start is a stopping time. Runs that end before it are left out, which
-is also known at that time. The last epoch of a run cannot be chosen, because later steps decide whether it is the last.
+The index l must be fixed before the run, so that the start of epoch l is a stopping time. Runs without an epoch l are
+left out. The last epoch of a run cannot be tested, because only later steps decide which epoch is the last.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SWAPS = 4999
 
 @dataclass(frozen=True)
 class Agreement:
-    """The result of the tests for one quantity f."""
+    """The results of both tests for one quantity f."""
 
     name: str
     worlds: int  # the number of worlds
@@ -59,7 +59,7 @@ class Agreement:
 
 
 def draw_world(prior: Prior, task: Task, rng: np.random.Generator, value_limit: float | None = None) -> SSP:
-    """Draw a world for `task` from a prior with `rng`; draw again while an optimal value is above `value_limit`."""
+    """Return a world for `task`, drawn from `prior` with `rng`; no optimal value is above `value_limit`."""
     belief = prior.belief(task)
     for _ in range(10_000):
         world = belief.sample(rng)
@@ -71,8 +71,8 @@ def draw_world(prior: Prior, task: Task, rng: np.random.Generator, value_limit: 
 def quantities(task: Task) -> list[Quantity]:
     """Return the default quantities of the tests.
 
-    These are V(s_init) and, for the first and the last action, the probabilities of transitions from the start to
-    itself, to the last state and to the goal.
+    The first quantity is V(s_init). The others are transition probabilities of the first and the last action in the
+    initial state: to the initial state, to the last state and to the goal.
     """
     start, S, A = task.initial_state, task.states, task.actions
     return [None, *((start, a, s) for a in dict.fromkeys((0, A - 1)) for s in dict.fromkeys((start, S - 1, S)))]
@@ -87,12 +87,12 @@ def features(model: SSP, wanted: Sequence[Quantity]) -> Floats:
 def sample_pair(
     agent: Agent, prior: Prior, costs: Floats, epoch: int, episodes: int, seed: int, wanted: Sequence[Quantity]
 ) -> tuple[Floats, Floats] | None:
-    """Draw a world with these costs from a prior, learn in it, and return the quantities of theta_l and of theta_*.
+    """Run `agent` in a world drawn from `prior`; return the `wanted` quantities of theta_l and of theta_*.
 
-    The agent must sample its posterior; its `value_limit`, if set, also limits the world. `prior` should be the prior
-    of the agent; with another prior the lemma is false, which shows what the test can detect. `seed` determines the
-    world, which starts in state 0, and the run of `episodes` episodes. The index l is `epoch`, counted from 1; the
-    result is None if the run ends before this epoch. For `wanted`, see `quantities`.
+    The world has the given `costs`, and state 0 is the initial state. `seed` determines the world and the run of
+    `episodes` episodes. The agent must sample its posterior. If the agent has a `value_limit`, the world respects this
+    limit. To see what the tests can detect, pass a `prior` that is not the agent's prior. The index l is `epoch`,
+    counted from 1. The result is None if the run ends before this epoch. See `quantities` for the form of `wanted`.
     """
     check("epoch", epoch, Size)
     task = Task(np.asarray(costs, dtype=np.float64), 0, episodes)
@@ -109,9 +109,9 @@ def sample_pair(
 
 
 def agreement(sampled: Floats, true: Floats, names: Sequence[str]) -> list[Agreement]:
-    """Test for each quantity in `names` whether sampled and true values, ``[world, quantity]``, can be exchanged."""
+    """Test for each quantity in `names` whether the columns of `sampled` and `true` have the same distribution."""
     if len(sampled) < 2:
-        raise TheoryError(f"only {len(sampled)} of the runs reach the epoch; at least two are needed")
+        raise TheoryError(f"only {len(sampled)} of the runs reach the epoch, but the tests need two; run more worlds")
     signs = np.random.default_rng(0).choice(np.array([-1.0, 1.0]), (SWAPS, len(sampled)))
     agreements = []
     for column, name in enumerate(names):
@@ -131,12 +131,12 @@ def agreement(sampled: Floats, true: Floats, names: Sequence[str]) -> list[Agree
 
 
 def level(observed: float, swapped: Floats) -> float:
-    """Return the p-value: the share of swaps, including none, with a statistic at least as large as `observed`."""
+    """Return the p-value: the share of the statistics, `observed` and `swapped`, that are at least `observed`."""
     return float((1 + np.count_nonzero(swapped >= observed * (1.0 - 1e-12))) / (1 + len(swapped)))
 
 
 def distances(pair: Floats, signs: Floats) -> Floats:
-    """Return, for each swap, the largest distance of the two distribution functions, times the number of pairs."""
+    """Return the largest distance between two distribution functions after each swap, times the number of pairs."""
     values = pair.ravel()
     order = np.argsort(values, kind="stable")
     steps = np.stack([signs, -signs], axis=2).reshape(len(signs), -1)[:, order]

@@ -1,18 +1,18 @@
-"""Compare a run with the paper's analysis: the quantities in its lemmas and theorems, and their bounds.
+"""Compare a run with the bounds in the paper's lemmas and theorems.
 
-``gw.theory.report(run)`` accepts a run of any agent that has a belief and plans with models drawn from it, recorded
-with ``learn(..., keep_plans=True, keep_steps=True)``. `Report.table` compares the end of the run with the bounds, and
-``gw.plot(report)`` draws both along the run. ``goalward theory RESULTS`` does the same for the runs of a study.
+``gw.theory.report(run)`` accepts a run of any agent that plans with models drawn from its belief. Record the run with
+``learn(..., keep_plans=True, keep_steps=True)``. `Report.table` compares the end of the run with the bounds, and
+``gw.plot(report)`` shows the comparison along the run. ``goalward theory RESULTS`` analyses the runs of a study.
 
 How to read the report of one run
-    Regret = R1 + R2 + R3, R1 <= B L, and the bound on the number L of PSRL-SSP's epochs hold on every path. R2 <= B L,
-    the bound on R3 and Theorems 1 and 2 hold in expectation over worlds drawn from the prior. Both kernels are in their
-    confidence sets with high probability. The theorems have no constants, so look at how the ratio changes with k.
-    `reference` is a heuristic scale, and C log k is a bound only in the limit (`regret_limit`).
+    On every path, regret = R1 + R2 + R3, R1 <= B L, and the number L of PSRL-SSP's epochs is below its bound. In
+    expectation over worlds drawn from the prior, R2 <= B L, R3 is below its bound, and Theorems 1 and 2 hold. With high
+    probability, both kernels are in their confidence sets. The theorems have no constants, so look only at how the
+    ratio of regret to bound changes with k. C log k is a bound only in the limit (`regret_limit`).
 
 Concentration
-    The L1 distance between theta_l(. | s, a) and theta_*(. | s, a), averaged over all available pairs, and over the
-    pairs that epoch l played.
+    The mean L1 distance between theta_l(. | s, a) and theta_*(. | s, a). There are two means: over all available pairs,
+    and over the pairs that epoch l played.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ POINTS = 40
 
 
 class Statement(NamedTuple):
-    """A measured quantity and its bound; a bound of NaN means that there is no bound, and the note says why."""
+    """A measured quantity, its bound (NaN if there is none), and a note about the bound."""
 
     name: str
     measured: float
@@ -56,10 +56,9 @@ class Statement(NamedTuple):
 class Report:
     """The comparison of a run with the paper's analysis, as returned by `report`.
 
-    `curves` holds the quantities after k episodes, by name: ``regret, gap_regret, theorem, reference, log_limit,
-    resolved``; ``epochs, epoch_bound``; ``R1, R2, R3``; ``true_ratio, sampled_ratio``, the largest distance of a kernel
-    from the empirical frequencies divided by the radius of its confidence set; ``played_pairs, all_pairs``, the
-    concentration.
+    The keys of `curves` are ``regret, gap_regret, theorem, reference, log_limit, resolved, epochs, epoch_bound, R1, R2,
+    R3, true_ratio, sampled_ratio, played_pairs, all_pairs``. The two ratios are the largest distance between a kernel
+    and the empirical frequencies, divided by the radius of the confidence set. The last two are mean L1 distances.
     """
 
     run: Run = field(repr=False)
@@ -91,7 +90,7 @@ def report(run: Run) -> Report:
     Raises
     ------
     TheoryError
-        If the agent does not draw its models from a posterior, or if records are missing.
+        If the agent does not draw its models from a posterior, or if the run lacks plans, steps or the true model.
     """
     trace = trace_of(run)
     S, A = trace.world.costs.shape
@@ -159,7 +158,7 @@ def attempt(compute: Callable[[], Any], otherwise: Any) -> tuple[Any, str]:
 
 
 def concentration(trace: Trace) -> dict[str, Floats]:
-    """Return the mean L1 distance of theta_l from theta_* in each epoch, over played pairs and over all pairs."""
+    """Return the mean L1 distance between theta_l and theta_* in each epoch, for the played pairs and for all pairs."""
     true, available = trace.world.to_dense(), trace.world.available
     played, everywhere = [], []
     for model, steps in zip(trace.models, trace.epoch_slices(), strict=True):

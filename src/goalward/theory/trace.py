@@ -1,9 +1,9 @@
 """`Trace`: a recorded run of posterior sampling in the notation of the analysis.
 
-The paper numbers epochs l = 1, 2, ... and steps t = 1, 2, ...; arrays here count both from 0. Epoch l starts at step
-t_l with the sampled model theta_l and follows a policy that is optimal for it, with values V(. ; theta_l). n_t(s, a) is
-the number of visits before step t. The state that follows step t, which may be the goal, is s'_t. The state of the next
-action is s_{t+1}: it is s'_t, or the initial state after a goal.
+The paper numbers epochs l = 1, 2, ... and steps t = 1, 2, ...; arrays in this module count both from 0. Epoch l starts
+at step t_l. The agent then samples the model theta_l, and follows an optimal policy of this model until the next epoch.
+V(. ; theta_l) are the optimal values of theta_l. n_t(s, a) is the number of visits before step t. Step t leads from s_t
+to s'_t, which may be the goal. The next state s_{t+1} is s'_t, or the initial state if s'_t is the goal.
 
 The agent must have a `belief`, and its plans must contain the model that was drawn from the belief (`Plan.model`).
 """
@@ -43,13 +43,13 @@ class Trace:
         return self.epoch, self.steps.states, self.steps.actions
 
     def epoch_slices(self) -> list[slice]:
-        """Return, for each epoch, the slice of its steps."""
+        """Return the slices that select the steps of each epoch."""
         ends = np.cumsum(self.run.epochs.steps).tolist()
         return [slice(first, end) for first, end in pairwise([0, *ends])]
 
 
 def trace_of(run: Run) -> Trace:
-    """Return the trace of a run; raises TheoryError if the run lacks plans, steps or the true model."""
+    """Return the trace of a `run`; raise TheoryError if the run lacks plans, steps or the true model."""
     check_posterior(run)
     if run.plans is None or run.trajectory is None:
         missing = "its plans" if run.plans is None else "its steps"
@@ -57,7 +57,7 @@ def trace_of(run: Run) -> Trace:
             f"the run was recorded without {missing}; record it with learn(..., keep_plans=True, keep_steps=True)"
         )
     if run.world is None:
-        raise TheoryError("the run has no true model, or it resumed an earlier run; learn in an SSP from scratch")
+        raise TheoryError("the run has no true model or continues an earlier run; start a new run in an SSP")
     world = run.world
     models = tuple(plan.model for plan in run.plans)
     if any(model is None or model.costs.shape != world.costs.shape for model in models):
@@ -74,8 +74,8 @@ def trace_of(run: Run) -> Trace:
     if lost.any():
         step = int(np.argmax(lost))
         raise TheoryError(
-            f"at step {step} the run is in a state from which the goal cannot be reached in the sampled model of epoch"
-            f" {epoch[step]}, but the analysis needs finite values; use a prior with a larger support"
+            f"the run visits a dead end of the sampled model of epoch {epoch[step]} at step {step}, but the analysis"
+            " needs finite values; use a prior with a larger support"
         )
     true, (S, A) = solve_all(world).values, world.costs.shape
     plays = np.bincount((epoch * S + states) * A + actions, minlength=len(models) * S * A)
