@@ -102,7 +102,7 @@ class Store:
     def begin(self, create: bool) -> None:
         """Create the results folder; raise FileError without `create`, or if the folder holds other files."""
         if not create:
-            state = "not a results folder" if os.path.isdir(self.folder) else "No such folder"
+            state = "not a results folder" if os.path.exists(self.folder) else "No such folder"
             raise FileError(f"{self.folder}: {state}; create a results folder with goalward run")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)

@@ -199,9 +199,8 @@ def load_world(name: str, settings: Iterable[str] = (), **options: Any) -> AnyWo
         cost = {"cost": rule_value(options["cost"])} if "cost" in options else {}
         return with_rules(name, SSP.load(path, **chosen | options | cost), **rules)
     if options:
-        raise SettingError(
-            f"{name} is a built-in world; omit --{next(iter(options))}, which is only for environments and model files"
-        )
+        option = next(iter(options))
+        raise SettingError(f"{name} is a built-in world, which has its own {option}; omit --{option}")
     return build(name, chosen, **rules)
 
 
