@@ -255,7 +255,7 @@ def test_an_index_that_is_wrong(path: Path, place: str, value: Any, message: str
     [
         ("state-to-choices.bin", np.array([0, 3, 2, 4, 5], "<u8"), "does not increase from 0 to 5"),
         ("state-to-choices.bin", np.array([0, 2**63, 2**64 - 1, 4, 5], "<u8"), "does not increase from 0 to 5"),
-        ("state-to-choices.bin", None, "the member state-to-choices.bin is missing, but 4 and 5 differ"),
+        ("state-to-choices.bin", None, "needs a member state-to-choices.bin, as 4 and 5 differ"),
         ("branch-to-target.bin", np.array([1, 1, 2, 0, 4, 2, 3], "<u8"), "branch 4 leads to state 4, but there are"),
         ("branch-to-target.bin", np.full(7, 2**64 - 1, "<u8"), "branch 0 leads to state 18446744073709551615"),
         ("branch-to-target.bin", None, "has no member branch-to-target.bin"),

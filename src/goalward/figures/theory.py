@@ -63,7 +63,7 @@ def theory_figure(reports: Sequence[Report], title: str) -> Figure:
 
 
 def scaled_theorem(theorem: str, bounds: Floats, regrets: Floats) -> tuple[str, Floats]:
-    """Return a label and a curve for a theorem's order, scaled to end at the mean regret."""
+    """Return a label and a curve for the bound of `theorem`, scaled to end at the mean regret."""
     last = float(bounds[:, -1].mean())
     factor = float(regrets[:, -1].mean()) / last if last > 0.0 else math.nan
     return f"order of {theorem}, times {factor:.1e}", bounds * factor

@@ -197,7 +197,7 @@ class Source:
 
     @system_allocator()
     def transitions(self, weight: str | None = None) -> Columns:
-        """Return the transitions, with weights from the column `weight` or 1. Free the memory of the columns."""
+        """Return the transitions and free the columns. Weights come from the column `weight`, or are all 1."""
         self.require("state", "action", "next_state", *([] if weight is None else [weight]), "cost")
         states, after, actions = (self.columns.pop(name) for name in ("state", "next_state", "action"))
         names = pa.concat_arrays([states.names(), after.names()]).dictionary_encode()

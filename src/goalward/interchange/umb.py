@@ -201,7 +201,7 @@ class Archive:
         """Return where compressed rows start and end. If there is no member `name`, each row has one entry."""
         if name not in self.members:
             if size != total:
-                raise FileError(f"the member {name} is missing, but {size} and {total} differ; write the file again")
+                raise FileError(f"the file needs a member {name}, as {size} and {total} differ; write the file again")
             return np.arange(size + 1, dtype=np.int64)
         limits = self.array(name, "<u8", size + 1)
         if limits[0] != 0 or limits[-1] != total or (limits[1:] < limits[:-1]).any():

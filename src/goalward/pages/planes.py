@@ -1,4 +1,4 @@
-"""The data of the page of `goalward watch` for goal tasks with continuous states.
+"""Data for the page of `goalward watch`, for goal tasks with continuous states.
 
 The axes of a plane are two coordinates. A task with m >= 2 dimensions has m (m - 1) / 2 planes. A task with one
 dimension has one plane, whose second axis is the time. Each plane shows

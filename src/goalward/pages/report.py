@@ -85,7 +85,7 @@ def study_content(results: Results, level: float) -> dict[str, Any]:
 
 
 def study_document(block: Block, results: Results, level: float, points: int, curves: int) -> dict[str, Any]:
-    """Return the curves of one study. Each agent in a world has at most `points` points and `curves` runs."""
+    """Return the curves of one study. A curve has at most `points` points, and `curves` limits the number of single runs."""
     styles = agent_styles(results.algorithms().items())
     return {
         "agents": [{"label": label, "style": style.document} for label, style in styles.items()],
@@ -114,7 +114,7 @@ def summary_of(summary: Table, world: str) -> Table:
 
 
 def has_regret(cells: Sequence[CellResults]) -> bool:
-    """Return whether regret is known for these `cells`, because the optimal cost of their world is known."""
+    """Return whether `cells` have a regret. For a regret, the optimal cost of the world must be known."""
     finished = [cell for cell in cells if cell.episodes_done.any()]
     return not finished or any(not np.isnan(cell.curves["regret"]).all() for cell in finished)
 
