@@ -85,7 +85,7 @@ def study_content(results: Results, level: float) -> dict[str, Any]:
 
 
 def study_document(block: Block, results: Results, level: float, points: int, curves: int) -> dict[str, Any]:
-    """Return the curves of one study. A curve has at most `points` points, and `curves` limits the number of single runs."""
+    """Return the curves of one study. Curves have at most `points` points. `curves` limits the single runs."""
     styles = agent_styles(results.algorithms().items())
     return {
         "agents": [{"label": label, "style": style.document} for label, style in styles.items()],
