@@ -168,5 +168,5 @@ def test_observations_that_do_not_fit() -> None:
 )
 def test_files_that_do_not_fit(name: str, value: Any) -> None:
     state = made_up([False, False], [4, 3], True).to_state()
-    with pytest.raises(ValueError, match="must|pass two lists"):
+    with pytest.raises(ValueError, match=r"must|pass two lists"):
         LatticePolicy.from_state(state | {name: value}, None)
