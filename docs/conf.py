@@ -10,6 +10,7 @@ from typing import Any
 import myst_nb.core.render
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.pycode import ModuleAnalyzer
 from sphinx.util.inspect import TypeAliasForwardRef
 
 import goalward
@@ -188,6 +189,12 @@ def simplify_signature(
     """Show the types of settings without the rules that they are checked by; the text states those."""
     plain = signature and re.sub(r"Annotated\[([\w. |]+), [^\]]*?\](?=[ ,|=)\]])", r"\1", signature)
     return plain, returns
+
+
+# The overloads of `learn` are for type checkers; the signature of the function itself shows the defaults.
+analyzer = ModuleAnalyzer.for_module("goalward.learning.learn")
+analyzer.analyze()
+analyzer.overloads.clear()
 
 
 def setup(app: Sphinx) -> None:

@@ -111,8 +111,10 @@ def learn(
         End the run after this many steps, even in the middle of an episode.
     resume
         Start with the knowledge that the agent has from an earlier run, instead of learning from scratch.
-    keep_plans, keep_steps
-        Store the plans and their models (`keep_plans`) or all steps (`keep_steps`) in the Run.
+    keep_plans
+        Store the plans and their models in the Run.
+    keep_steps
+        Store all steps in the Run.
     keep_replay
         Store the data for `goalward.watch` in the Run (with continuous states, the plans and the steps). If you pass a
         `Recorder` of your own, `learn` calls its methods during the run.
