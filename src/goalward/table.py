@@ -169,7 +169,7 @@ class Table:
         return [all(is_number(row.get(column.name)) for row in self.rows) for column in self.shown_columns]
 
     def cells(self, rows: Sequence[Mapping[str, Any]]) -> list[list[str]]:
-        """Return lines of cells for people: a line for each row or, for facts, a name and a text for each fact."""
+        """Return readable lines of cells: one per row or, in a list of facts, a name and a text per fact."""
         columns = self.shown_columns
         if self.vertical:
             return [[column.title, text] for row in rows for column in columns if (text := column.text(row))]

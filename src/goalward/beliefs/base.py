@@ -316,7 +316,7 @@ def excluded(task: Task, steps: Steps, index: int, what: str, remedy: str) -> Be
 def locate(
     indptr: Int64s, successors: Int32s, A: int, states: Int64s, actions: Int64s, next_states: Int64s, entries: Int64s
 ) -> int:
-    """Write the support indices to `entries`. Stop at a step without index. Return the number of indices."""
+    """Write the support indices to `entries`. Stop at the first step without an index. Return the count."""
     for i in range(len(states)):
         row = states[i] * A + actions[i]
         successor = next_states[i]

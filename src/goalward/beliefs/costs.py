@@ -89,7 +89,7 @@ class CostBelief(Memory):
         return self.filled(np.where(self.visits == 0, self.range[0], self.means)[self.unknown])
 
     def filled(self, unknown: Floats) -> Floats:
-        """Return all costs, with the estimates `unknown` of unknown costs clipped to the range and made positive."""
+        """Return all costs; the estimates in `unknown` fill the gaps, clipped to the range and made positive."""
         low, high = self.range
         costs = self.task.costs.copy()
         costs[self.unknown] = np.maximum(np.clip(unknown, low, high), LEAST * (high or 1.0))

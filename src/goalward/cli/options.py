@@ -60,7 +60,7 @@ Cost = Annotated[
     str | None,
     typer.Option(
         metavar="RULE",
-        help="The cost of a step. Environments: penalty (-reward if negative, else 1), reward (-reward) or a number."
+        help="The cost of a step. Environments: penalty (-reward if reward < 0, else 1), reward (-reward) or a number."
         " Model files: the name of a reward structure, or a number.",
     ),
 ]

@@ -124,7 +124,7 @@ class LatticePolicy(FrozenPolicy):
 
 
 class Deployed(Policy[Floats]):
-    """A `LatticePolicy` as part of a plan, which passes states instead of observations."""
+    """A `LatticePolicy` in a plan; `act` receives states instead of observations."""
 
     def __init__(self, policy: LatticePolicy):
         self.policy = policy

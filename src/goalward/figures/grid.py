@@ -85,7 +85,7 @@ def ink_colours(colours: Floats) -> list[str]:
 
 
 def draw_texts(axes: Axes, layout: GridLayout, values: Floats, inks: Sequence[str], points: float) -> None:
-    """Write the value of each state, and the letter of the map, into the state's cell."""
+    """Write the value and the map letter of each state into its cell."""
     texts = [number(value, 4 if points >= 43.0 else 3, zeros=True, infinity=INFINITY) for value in values]
     size = min(13.0, 1.35 * points / max(4, *map(len, texts)))
     for cell, text, ink, value in zip(layout.cells, texts, inks, values, strict=True):

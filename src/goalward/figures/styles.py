@@ -88,7 +88,7 @@ def agent_styles(agents: Iterable[tuple[str, str]]) -> dict[str, LineStyle]:
 
 
 def free_number(first: int, taken: list[int]) -> int:
-    """Return the next unused number from `first` on, if possible with an unused colour or marker."""
+    """Return the next unused number from `first` on; prefer one with an unused colour or marker."""
     styles = [line_style(number) for number in taken]
     colours, markers = {style.colour for style in styles}, {style.marker for style in styles}
     candidates = [line_style((first + step) % STYLES) for step in range(STYLES)]

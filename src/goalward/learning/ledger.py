@@ -55,7 +55,7 @@ class Ledger:
         self.total_steps += len(steps.actions)
 
     def close_inner_epochs(self, ends: Int64s, ended: Int64s, reached: Bools, episodes_over: int) -> None:
-        """Record the epochs of an online agent that ended after `ends` steps of a chunk, with the flags `ended`."""
+        """Record an online agent's epochs, which ended after `ends` steps of a chunk with the flags `ended`."""
         goals = np.cumsum(reached)
         end_steps, episodes = self.total_steps + ends, episodes_over + goals[ends - 1]
         starts, start_episodes = np.append(self.start_step, end_steps), np.append(self.start_episode, episodes)

@@ -92,7 +92,7 @@ def evaluate(ssp: SSP, policy: ArrayLike, tolerance: float = 1e-9, *, goal_first
         The relative precision of costs and steps. If this precision cannot be proved, `PrecisionError` is raised.
     goal_first
         Also compute the probability of reaching the goal. Costs and steps then count until the goal is reached or can
-        no longer be reached. States that cannot reach the goal have infinite costs and steps.
+        no longer be reached. But a state that cannot reach the goal has infinite cost and steps.
     """
     chain = markov_chain(ssp, policy)
     if goal_first:

@@ -40,7 +40,7 @@ def policy_equation(states: int) -> Equation:
 
 @kernel
 def aggregate(problem: Problem, policy: Int64s, begin: int, values: Floats, equation: Equation) -> None:
-    """Write to `equation` the equations for a correction of a policy's values that is constant on each group.
+    """Write to `equation` the equations for correcting a policy's values by a constant on each group.
 
     ``group[i]`` is the group of state ``begin + i``. States without a group are not corrected and count as the goal.
     """

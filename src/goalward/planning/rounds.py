@@ -264,7 +264,7 @@ def inner_weights(chain: Chain, begin: int, end: int) -> sparse.csr_array:
 
 
 def direct_work(chain: Chain, begin: int, end: int, limit: float = np.inf) -> float:
-    """Estimate the work of a sparse LU of a chain, in multiplications of a sweep; infinity if clearly over `limit`."""
+    """Estimate the work of a sparse LU of a chain, in sweep multiplications; return inf if clearly over `limit`."""
     work = LU_STATE * (end - begin)
     if work > limit:
         return np.inf

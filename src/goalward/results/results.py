@@ -310,7 +310,7 @@ def curve_points(episodes: int) -> Int64s:
 
 
 def at_points(points: Int64s, episodes: Int64s | None, column: Floats, done: int) -> Floats:
-    """Return a curve at the `points`, with NaN after episode `done`. If `episodes` is None, `column` is complete."""
+    """Return a curve at the `points`, NaN after episode `done`. If `episodes` is None, `column` has all episodes."""
     if episodes is None and done == len(column) == points[-1]:
         return column[points - 1]
     known = np.arange(1, len(column) + 1) if episodes is None else episodes

@@ -94,7 +94,7 @@ def structure(ssp: SSP) -> Structure:
 
 
 def predecessors_of(ssp: SSP, rows: Bools) -> Predecessors:
-    """Return the predecessors of each state; only transitions of the rows in the mask `rows` count."""
+    """Return the predecessors of each state, using only the rows in the mask `rows`."""
     entries = ALL_ENTRIES if rows is ssp.available else np.repeat(rows.reshape(-1), np.diff(ssp.indptr))
     return lightly(list_predecessors, len(ssp.successors))(ssp.state_starts, ssp.successors, entries)
 

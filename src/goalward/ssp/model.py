@@ -309,7 +309,7 @@ class SSP(StatesAndActions, ShownAsFacts):
         return self._replace(initial_state=checks.checked_state(state, self.states))
 
     def with_give_up(self, cost: float) -> SSP:
-        """Return the model with an additional last action, which leads from every other state to the start.
+        """Return the model with a new last action: it leads to the start from all states but the start.
 
         An episode still ends only at the goal. If a path leads from the start to the goal, some policy now reaches the
         goal almost surely. The value of every state is at most `cost` plus the value of the start.

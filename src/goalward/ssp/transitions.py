@@ -197,7 +197,7 @@ def check_pairs(states: int, actions: int) -> None:
 
 
 def by_appearance(codes: Codes, size: int) -> tuple[Int32s, Int64s]:
-    """Return the number of each code in order of appearance (-1 if absent), and the code of each number."""
+    """Return numbers for codes by appearance: each code's number (-1 if absent) and each number's code."""
     first = np.full(size, len(codes), dtype=np.int64)
     for begin in range((len(codes) - 1) // BLOCK * BLOCK, -1, -BLOCK):
         block = codes[begin : begin + BLOCK]

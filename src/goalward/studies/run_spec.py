@@ -151,7 +151,7 @@ def check_draw(name: str, draw: str | None, settings: Mapping[str, Any]) -> None
     declared = settings_of(world.build)
     check_names(world.id, [draw], declared)
     if draw in settings or type(declared[draw].default) is not int:
-        raise SettingError(f"draw is {draw!r}; it must name an integer setting of {world.id} that is not in settings")
+        raise SettingError(f"draw is {draw!r}; name an integer setting of {world.id} that `settings` does not set")
 
 
 # Digests of users' code, because `RESULTS_VERSION` does not change when users edit their code
@@ -204,7 +204,7 @@ def make_world(identity: Mapping[str, Any], attachments: Attachments) -> Any:
 
 
 def draw_model(model: Any, drawn: Mapping[str, Any], attachments: Attachments) -> SSP:
-    """Return a `model` with transitions drawn from a prior and unchanged states, actions, costs and start."""
+    """Return `model` with its transitions drawn from a prior and everything else unchanged."""
     if not isinstance(model, SSP):
         raise SettingError(f"{model!r:.60} has no model, so its transitions cannot be drawn from a prior")
     attachments.remember(drawn["prior"])

@@ -58,7 +58,7 @@ class Report:
 
     The keys of `curves` are ``regret, gap_regret, theorem, reference, log_limit, resolved, epochs, epoch_bound, R1, R2,
     R3, true_ratio, sampled_ratio, played_pairs, all_pairs``. The two ratios are the largest distance between a kernel
-    and the empirical frequencies, divided by the radius of the confidence set. The last two are mean L1 distances.
+    and the empirical frequencies, divided by the radius of the confidence set. `*_pairs` are mean L1 distances.
     """
 
     run: Run = field(repr=False)

@@ -1,6 +1,6 @@
 """The source of the runs that the tests of claims need.
 
-The runs of studies are stored in a results folder and reused. Runs for tests of sampled models are not stored. The
+The runs of studies are stored in a results folder and reused. Runs that test sampled models are not stored. The
 workers return only the numbers that were computed from the models.
 """
 
