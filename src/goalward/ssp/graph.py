@@ -394,8 +394,8 @@ def number_components(first: UInt32s, successors: Int32s, entries: Bools, compon
 
     Only transitions in the mask `entries` count. The result is the number of components, or INTERRUPTED after Ctrl-C.
 
-    The algorithm is that of Pearce (2016). Each state has a number `low`. It is 0 before the first visit, then the
-    smallest number of a path state that the state is known to reach, and `done` when the component is complete.
+    The algorithm is that of Pearce (2016). `low` of a state is 0 before the first visit, and `done` once its component
+    is complete. In between, it is the smallest number of a state on the current path that this state can reach.
     """
     states = component.size
     done = states + 1
