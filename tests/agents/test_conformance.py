@@ -242,7 +242,7 @@ class TestSavedFiles:
         assert [entry.name for entry in path.parent.iterdir()] == ["agent.npz"]
 
     def test_not_learnt(self, tmp_path: Path) -> None:
-        with pytest.raises(SettingError, match=r"save the agent of a run: run\.agent"):
+        with pytest.raises(SettingError, match=r"has not learnt anything yet; .* save run\.agent"):
             agents.save(agents.make("psrl"), tmp_path / "agent.npz")
 
 

@@ -246,7 +246,7 @@ class TestSharpness:
 
     def test_more_than_one_is_labelled(self) -> None:
         run = learn(PSRL(sharpness=2.0), worlds.grid_world(), 50)
-        assert "the theorem does not apply" in str(run.notes["caveat"])
+        assert "no theorem applies" in str(run.notes["caveat"])
         assert not np.array_equal(run.costs, learn(PSRL(), worlds.grid_world(), 50).costs)
 
 

@@ -66,16 +66,16 @@ def test_values_and_policy_are_written(capsys: pytest.CaptureFixture[str], tmp_p
 def test_a_file_that_takes_no_policy_is_refused_before_solving(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = run(capsys, "solve", "no-such-world", "--out", "policy.txt")
     assert (code, out) == (2, "")
-    assert "a solution is stored as .csv;" in err
+    assert "solutions are stored as .csv," in err
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "there are 2 reward structures, cost, time; choose with cost=..."),
+        ((), "2 reward structures"),
         (("--cost", "cost", "--goal", "edgy"), "no label or state is called 'edgy'; did you mean 'edge'?"),
         (("--cost", "-1"), "has cost -1"),
-        (("--cost", "cost", "--start", "4"), "the start, state 4, is a goal"),
+        (("--cost", "cost", "--start", "4"), "the start (state 4) is a goal"),
         (("--set", "rows=3"), "is called 'rows'"),
     ],
 )

@@ -165,7 +165,7 @@ def test_what_was_learnt_serves_another_goal_and_other_costs() -> None:
         (
             ContinuousPSRL(nodes=4),
             line(goal=lambda x: np.abs(x[:, 0] - 0.5) < 0.01),
-            "no node of the lattice of 4 nodes",
+            "the lattice of 4 nodes has no node in the goal set",
         ),
         (ContinuousPSRL(nodes=[21, 21]), line(), r"nodes is \[21, 21\]; the box has 1 dimensions"),
         (ContinuousPSRL(nodes=2_000_000), line(), "at most 1,000,000 are allowed"),

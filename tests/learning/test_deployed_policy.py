@@ -179,7 +179,7 @@ class TestUserAgents:
 
     def test_an_online_agent_has_to_define_its_policy(self) -> None:
         run = gw.learn(StepByStep(), GRID, 3, max_steps=10)
-        with pytest.raises(SettingError, match=r"StepByStep .* define best_policy\(self\)"):
+        with pytest.raises(SettingError, match=r"StepByStep .* define a method best_policy\(self\)"):
             run.policy  # noqa: B018
 
 

@@ -185,7 +185,7 @@ def test_the_figure_shows_the_curve() -> None:
         line = figure.axes[0].lines[0]
         assert np.all(np.diff(line.get_ydata()) >= 0.0)
         assert line.get_ydata()[-1] > 0.99
-    with pytest.raises(gw.errors.SettingError, match="one way"):
+    with pytest.raises(gw.errors.SettingError, match="only one kind of figure"):
         gw.plot(gw.evaluate(ssp, [0, 1, 0]).distribution(), "growth")
 
 

@@ -188,7 +188,7 @@ def test_files_that_cannot_be_read(tmp_path):
         worlds.load(str(tmp_path / "world.json"), ["rows=3"])
     with pytest.raises(SettingError, match=r"\.json files have no option goal, only start; leave out goal"):
         worlds.load(str(tmp_path / "world.json"), ["goal=3"])
-    with pytest.raises(SettingError, match="grid-world is a built-in world; omit --goal, which is only for"):
+    with pytest.raises(SettingError, match="grid-world is a built-in world, which has its own goal; omit --goal"):
         worlds.load("grid-world", goal=["3"])
     with pytest.raises(FileError, match="No such file"):
         worlds.load(str(tmp_path / "missing.txt"))
