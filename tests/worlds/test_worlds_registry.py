@@ -194,9 +194,9 @@ def test_files_that_cannot_be_read(tmp_path):
         worlds.load(str(tmp_path / "missing.txt"))
     with pytest.raises(FileError, match="not a text file"):
         worlds.load(str(tmp_path / "bytes.txt"))
-    with pytest.raises(FileError, match=r"the ending is '\.nm'\. Let PRISM or Storm write a model of its language"):
+    with pytest.raises(FileError, match=r"not '\.nm'\. Convert the model with PRISM or Storm"):
         worlds.load("walk.nm")
-    with pytest.raises(FileError, match=r"loaded from \.npz, .*; the ending is '\.doc'"):
+    with pytest.raises(FileError, match=r"loaded from \.npz, .*, not '\.doc'"):
         worlds.load(str(tmp_path / "world.doc"))
 
 
