@@ -10,7 +10,7 @@ from x_k by adding the visits that follow zero-cost actions.
 
 If all costs are multiples of a common step, the result is exact up to rounding errors. Otherwise, the computation is
 done twice, with costs rounded up and with costs rounded down. The true probabilities, quantiles and means of the worst
-episodes lie between the two results. The bounds include the episodes that have not ended at the last level of cost.
+episodes lie between the two results. The bounds also cover the episodes that cost more than the last level.
 
 The mean comes from `evaluate`. The variance solves the same equation with one-step variances in place of costs:
 

@@ -237,7 +237,7 @@ def line_of(text: str, place: Place) -> int:
     lines = text.replace("\r\n", "\n").split("\n")
 
     def depth(number: int) -> int:
-        """Return how many parts of `place` the first `number` lines contain."""
+        """Return the number of parts of `place` in the first `number` lines."""
         for end in range(number, len(lines) + 1):
             try:
                 inner: Any = tomllib.loads("\n".join(lines[:end]))

@@ -131,7 +131,7 @@ def agreement(sampled: Floats, true: Floats, names: Sequence[str]) -> list[Agree
 
 
 def level(observed: float, swapped: Floats) -> float:
-    """Return the p-value: the share of the statistics, `observed` and `swapped`, that are at least `observed`."""
+    """Return the p-value: the share of values at least `observed`, among `observed` itself and `swapped`."""
     return float((1 + np.count_nonzero(swapped >= observed * (1.0 - 1e-12))) / (1 + len(swapped)))
 
 
