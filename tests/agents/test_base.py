@@ -75,8 +75,11 @@ class Moody(Uniform):
 
 
 def test_an_agent_of_a_user_gets_back_whatever_it_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "find", lambda name: Moody)
     run = learn(Moody(), WORLD, 5)
+    with pytest.raises(SettingError, match=r"could not be loaded; put @goalward\.agents\.register"):
+        agents.save(run.agent, tmp_path / "agent.npz")
+    monkeypatch.setattr(registry, "known", lambda: (Moody.name,))
+    monkeypatch.setattr(registry, "find", lambda name: Moody)
     agents.save(run.agent, tmp_path / "agent.npz")
     loaded = agents.load(tmp_path / "agent.npz")
     np.testing.assert_equal(loaded.to_state(), run.agent.to_state())
@@ -161,6 +164,16 @@ def test_online_agent_that_plays_what_is_not_there() -> None:
     world = SSP.from_dense([[[0.5, 0.5], [0.0, 0.0]]], [[1.0, 1.0]])
     with pytest.raises(PolicyError, match="the policy plays action 1, which is not available in state 0"):
         learn(Stubborn(), world, 10)
+
+
+def test_a_subclass_may_change_a_setting_without_an_annotation() -> None:
+    class Eager(agents.PSRL):
+        sharpness = 2.0
+
+    assert Eager().settings() == agents.PSRL(sharpness=2.0).settings()
+    assert Eager(sharpness=3.0).sharpness == 3.0
+    with pytest.raises(SettingError, match="sharpness is 0"):
+        Eager(sharpness=0.0)
 
 
 def test_settings_and_needs() -> None:

@@ -22,7 +22,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import Field, dataclass, field
+from dataclasses import Field, dataclass, field, fields, is_dataclass
+from inspect import get_annotations
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, dataclass_transform
 
@@ -76,11 +77,15 @@ class Learner(Declared, ShownAsFacts, Memory, contract.Agent[TaskT, PlanT]):
 
     def __init_subclass__(cls, kw_only: bool = False, **arguments: Any) -> None:
         """Turn the subclass into a dataclass. By default, the `name` of the agent is the name of the class."""
-        fields = {name: value for name, value in vars(cls).items() if isinstance(value, Field)}
+        # A new value for an inherited setting needs no annotation.
+        inherited: dict[str, Any] = {each.name: each.type for each in fields(cls)} if is_dataclass(cls) else {}
+        changed = {name for name, value in vars(cls).items() if name in inherited and not hasattr(value, "__get__")}
+        cls.__annotations__ = {name: inherited[name] for name in sorted(changed)} | get_annotations(cls)
+        factories = {name: value for name, value in vars(cls).items() if isinstance(value, Field)}
         dataclass(init="__init__" not in vars(cls), eq=False, kw_only=kw_only)(cls)
-        for name in fields.keys() - vars(cls).keys():
+        for name in factories.keys() - vars(cls).keys():
             # Restores fields with a default_factory, so that an additional @dataclass on the subclass does no harm.
-            setattr(cls, name, fields[name])
+            setattr(cls, name, factories[name])
         super().__init_subclass__(**arguments)
         if "name" not in vars(cls):
             cls.name = cls.__name__
