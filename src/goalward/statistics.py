@@ -12,7 +12,7 @@ Median with interval of order statistics
 
 Paired comparison
     Run r of one agent and run r of another agent have the same world and the same random transitions. The comparison
-    therefore uses the differences of paired runs: their mean with t-interval, and a permutation test. Both are valid
+    therefore uses the differences of paired runs: their mean with t-interval, and a sign-flip test. Both are valid
     for any correlation of the runs, but a larger correlation gives a narrower interval. If the agents were alike, each
     sign of a difference would be equally likely. The p-value is the share of sign patterns whose |mean| is at least as
     large as observed. For n <= 16, it counts all 2^n patterns. For larger n, it counts 100,000 random patterns and the

@@ -209,7 +209,7 @@ def test_plots(run, folder):
     assert run("plot", "results/small")[1].count("written: results/small/small-regret.") == 3
     assert run("plot", "results/small", "--axes", "log", "--out", "a.svg")[1] == "written: a.svg\n"
     drawn = (folder / "a.svg").read_text()
-    assert all(f"<!-- {label} -->" in drawn for label in ("grid", "drawn", "uniform", "psrl", "sum of optimality gaps"))
+    assert all(f"<!-- {label} -->" in drawn for label in ("grid", "drawn", "uniform", "psrl", "gap regret"))
     assert run("plot", "results/small", "--out", "y.png")[1] == "written: y.png\n"
     assert {path.name for path in folder.glob("*.??g")} == {"a.svg", "y.png"}
     for arguments, message in (

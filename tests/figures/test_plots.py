@@ -65,7 +65,7 @@ def continuous(folder, run_here):
 def test_regret_and_its_axes(results):
     figure = plot(results, "regret", measure="gap_regret", axes="log")
     assert {panel.get_xscale() for panel in figure.axes} == {"log"}
-    assert {panel.get_ylabel() for panel in figure.axes} == {"sum of optimality gaps"}
+    assert {panel.get_ylabel() for panel in figure.axes} == {"gap regret"}
 
 
 def test_figures_can_be_pickled(results):

@@ -370,6 +370,9 @@ class TestFiles:
         with pytest.raises(FileError, match=r"load_policy\(path, key=function\)"):
             gw.load_policy(tmp_path / "policy.npz")
         assert gw.load_policy(tmp_path / "policy.npz", key=tuple).act([1, "x"]) == 1
+        self.save(tmp_path / "plain.npz")
+        with pytest.raises(FileError, match="pass key as in the training, here without key"):
+            gw.load_policy(tmp_path / "plain.npz", key=tuple)
 
     def test_an_agent_is_no_policy(self, tmp_path: Path) -> None:
         agents.save(run_of("psrl", episodes=2).agent, tmp_path / "agent.npz")

@@ -141,7 +141,7 @@ def test_skewed_runs_are_named_and_medians_offered():
     skewed = study(cell_results("one", "a", 1.0, runs=8), cell_results("one", "b", 1.0, runs=8))
     skewed.cells[1].values["gap_regret"][:] = [1.0] * 7 + [1000.0]
     warnings = [note for note in summary_table(skewed).notes if "skewed" in note]
-    assert warnings == ["the t-intervals of skewed runs are too short: b; use --interval median"]
+    assert warnings == ["the t-intervals of skewed runs are too short: b; use --interval median (six runs or more)"]
     medians = summary_table(skewed, interval="median")
     assert "skewed" not in " ".join(medians.notes)
     assert medians.title == "medians after 100 episodes with 95 % intervals of order statistics"
@@ -156,7 +156,9 @@ def test_comparisons_name_skewed_differences_and_offer_medians():
     skewed.cells[1].values["gap_regret"][:] = [3.0] * 7 + [1000.0]
     skewed = replace(skewed, design=replace(skewed.design, runs=8))
     means = comparison_table(skewed, "b", "a")
-    assert means.notes == ["the t-intervals of skewed differences are too short: one; use --interval median"]
+    assert means.notes == [
+        "the t-intervals of skewed differences are too short: one; use --interval median (six runs or more)"
+    ]
     medians = comparison_table(skewed, "b", "a", interval="median")
     assert not medians.notes
     assert "run by run: median with 95 % interval of order statistics; p-values" in medians.title

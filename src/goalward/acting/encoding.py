@@ -99,9 +99,9 @@ class Encoding:
             return self.read(observation)
         except (TypeError, ValueError, KeyError, IndexError, OverflowError):
             raise StateError(
-                f"the environment returned the observation {brief(observation)}, but observation_space allows only"
-                f" {description(self.observations)}; correct observation_space, or pass key=function to number the"
-                " observations as they appear"
+                f"the observation {brief(observation)} is not in observation_space, which allows only"
+                f" {description(self.observations)}; correct the observation or the space, or pass key=function to"
+                " gw.Environment, which numbers the observations as they appear"
             ) from None
 
     def action(self, number: int) -> Any:

@@ -48,9 +48,7 @@ def save(agent: Learner, path: str | Path, about: Mapping[str, Any] | None = Non
     if task is None:
         raise SettingError(f"{agent.name} has not learnt anything yet; after run = learn(agent, ...), save run.agent")
     if agent.name not in registry.known():
-        raise SettingError(
-            f"{agent.name} could not be loaded; put @goalward.agents.register('my-agent') above its class"
-        )
+        raise SettingError(f"{agent.name} could not be loaded; put @goalward.agents.register('NAME') above its class")
     tree = {
         "agent": agent.name,
         "settings": {name: encode(name, getattr(agent, name)) for name in agent.settings()},

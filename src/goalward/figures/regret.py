@@ -204,7 +204,7 @@ def growth_figure(results: Results, level: Confidence = 0.95, band: Band = "mean
         panel.set_xticks([], minor=True)
         panel.set_title(mathtext(world))
         panel.set_xlabel(mathtext(setting))
-        panel.set_ylabel("final sum of optimality gaps")
+        panel.set_ylabel("final gap regret")
         panel.legend(frameon=False)
     if results.caveats():
         figure.legend(handles=caveat_handles(results.caveats()), loc="outside lower center", frameon=False)

@@ -320,8 +320,9 @@ class LearntPolicy(FrozenPolicy):
         encoding = None if state["encoding"] is None else Encoding.from_state(state["encoding"], key)
         if encoding is not None and (encoding.states > len(visited) or encoding.actions + encoding.give_up != A):
             raise ValueError("the encoding and the table have different states or actions")
-        if encoding is not None and encoding.needs_key and key is None:
-            raise SettingError("a function made the keys; pass this function again: load_policy(path, key=function)")
+        if encoding is not None and state["encoding"]["needs_key"] != (key is not None):
+            wanted = "with the same function: load_policy(path, key=function)" if key is None else "without key"
+            raise SettingError(f"pass key as in the training, here {wanted}")
         if encoding is not None:  # raises an error if the encoding cannot be used or saved
             json.dumps([encoding.to_state(), [str(encoding.action(action)) for action in range(A)]])
         return cls(table, visited, A, give_up, encoding, seed=checked_seed(state["seed"]))

@@ -82,6 +82,11 @@ class Evaluation(ShownAsFacts):
 def evaluate(ssp: SSP, policy: ArrayLike, tolerance: float = 1e-9, *, goal_first: bool = False) -> Evaluation:
     """Return the expected cost and number of steps of a policy from each state.
 
+    >>> import goalward as gw
+    >>> world = gw.worlds.grid_world()
+    >>> gw.evaluate(world, gw.solve(world).policy)
+    Evaluation(states=11, largest_cost=6.03648, largest_steps=6.03648, never_sure=0)
+
     Parameters
     ----------
     ssp
@@ -93,11 +98,6 @@ def evaluate(ssp: SSP, policy: ArrayLike, tolerance: float = 1e-9, *, goal_first
     goal_first
         Also compute the probability of reaching the goal. Costs and steps then count until the goal is reached or can
         no longer be reached. But a state that cannot reach the goal has infinite cost and steps.
-
-    >>> import goalward as gw
-    >>> world = gw.worlds.grid_world()
-    >>> gw.evaluate(world, gw.solve(world).policy)
-    Evaluation(states=11, largest_cost=6.03648, largest_steps=6.03648, never_sure=0)
     """
     chain = markov_chain(ssp, policy)
     if goal_first:

@@ -108,7 +108,7 @@ MEASURES = (
         final("gap_regret"),
         (Statistic("gap_regret"), Statistic("exponent", of=exponent)),
         curve="gap_regret",
-        label="sum of optimality gaps",
+        label="gap regret",
     ),
     Measure(
         "cost",

@@ -36,6 +36,7 @@ from goalward.table import Cell, Column, Columns, Table, written
 from goalward.user_code import is_reference
 
 MOST_NOTES = 8
+LEAST = "six runs or more"
 ABSENT = {
     "truncated": "were cut off by the step limit and are left out; means cover only finished runs and are biased low",
     "failed": "failed; goalward status names them",
@@ -118,7 +119,7 @@ def skewed_notes(results: Results) -> list[str]:
     measure = {True: "gap_regret", False: "cost"}
     skewed = [cell for cell in results.cells if is_skewed(cell.finals[measure[cell.has_model]][cell.complete])]
     agents = ", ".join(dict.fromkeys(cell.cell.agent.label for cell in skewed))
-    return [f"the t-intervals of skewed runs are too short: {agents}; use --interval median"] * bool(skewed)
+    return [f"the t-intervals of skewed runs are too short: {agents}; use --interval median ({LEAST})"] * bool(skewed)
 
 
 def usual_measure(results: Results) -> str:
@@ -278,7 +279,7 @@ def comparison_table(
     words = ("mean", "t-interval") if interval == "t" else ("median", "interval of order statistics")
     title = (
         f"{measure.replace('_', ' ')} of {first} minus that of {second}, run by run: {words[0]} with {100 * level:g} %"
-        f" {words[1]}; p-values of the two-sided permutation test of the paired differences"
+        f" {words[1]}; p-values of the two-sided sign-flip test of the paired differences"
     )
     columns: Columns = [
         "world",
@@ -305,5 +306,5 @@ def notes_on_pairs(comparisons: Mapping[str, Comparison], interval: str) -> list
         notes.append(f"some comparisons are over {few} pair{'s' * (few != 1)}: too few for a useful interval")
     skewed = ", ".join(world for world, pairs in comparisons.items() if pairs.skewed and interval == "t")
     if skewed:
-        notes.append(f"the t-intervals of skewed differences are too short: {skewed}; use --interval median")
+        notes.append(f"the t-intervals of skewed differences are too short: {skewed}; use --interval median ({LEAST})")
     return notes
