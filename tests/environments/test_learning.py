@@ -477,7 +477,9 @@ class TestSpaces:
         first = 10 if isinstance(space, spaces.Discrete) and space.start else 0
         env = Walk(space, first=first)
         env.step = lambda action: (observed, -1.0, False, False, {})  # type: ignore[method-assign]
-        with pytest.raises(StateError, match=r"the observation .* is not in observation_space, which allows only .*\.\."):
+        with pytest.raises(
+            StateError, match=r"the observation .* is not in observation_space, which allows only .*\.\."
+        ):
             gw.learn(PSRL(), gw.Environment(env, goal="terminated"), 3)
 
     def test_numbers_that_start_elsewhere(self) -> None:
