@@ -106,7 +106,7 @@ def test_the_price_of_learning(visit, path):
     assert said(f"psrl has lost half of its {mine[-1]:.0f} by episode {half}.")
     assert said(f"In 300 episodes, psrl loses {mine[-1]:.0f} and q-learning {rival[-1]:.0f}.")
     verdict = page.inner_text(".verdict-line")
-    assert f"psrl lost {mine[-1]:.0f}, q-learning lost {rival[-1]:.0f}" in verdict
+    assert f"psrl lost {mine[-1]:.0f}, and q-learning lost {rival[-1]:.0f}" in verdict
     assert verdict.endswith(
         "In the last 30 episodes both took about the same: psrl 6.37, q-learning 6.23 steps per trip."
     )

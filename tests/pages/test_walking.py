@@ -328,9 +328,9 @@ def test_the_chart_says_who_is_better_and_by_how_much(visit, path, runs):
     page = visit(path)
     mine, rival = (float(run.gap_regret[-1]) for run in runs)
     words = page.inner_text(".verdict-line")
-    assert f"psrl lost {mine:.0f}, q-learning lost {rival:.0f} in cost compared with the best policy" in words
+    assert f"psrl lost {mine:.0f}, and q-learning lost {rival:.0f} in cost compared with the best policy" in words
     better = "psrl" if mine < rival else "q-learning"
-    assert f"{better} lost less while learning, by {abs(rival - mine):.3g}" in words
+    assert f"{better} lost less while learning: the difference is {abs(rival - mine):.3g}" in words
     lately = [run.steps[-6:].mean() for run in runs]
     same = "both took about the same" if max(lately) <= 1.05 * min(lately) else "the agents took"
     trips = f"{same}: psrl {shown(lately[0])}, q-learning {shown(lately[1])} steps per trip."

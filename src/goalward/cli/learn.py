@@ -96,7 +96,7 @@ def watch(
     start: options.Start = None,
     cost: options.Cost = None,
     give_up_cost: options.GiveUpCost = None,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The page; unused with --live.")] = Path("watch.html"),
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Output file, unless --live.")] = Path("watch.html"),
     show_page: options.Open = False,
     live: Annotated[bool, typer.Option("--live", help="Serve a page that shows the run as it happens.")] = False,
     delay: Annotated[float, typer.Option(min=0.0, help="With --live: seconds to wait before each epoch.")] = 0.0,

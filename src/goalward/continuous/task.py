@@ -45,7 +45,7 @@ class TaskSpec:
 
     Most fields are the validated arguments of `ContinuousTask`. `low`, `high` and `periodic` are arrays ``[m]``, and
     `actions` is A. For points ``[n, m]``, `goal` returns ``[n]`` and `cost` returns ``[n, A]``. `episodes` is K.
-    `origin` has the id and the settings of a registered task. Other tasks that were read from a file have no functions.
+    `origin` has the id and the settings of a registered task. Unregistered tasks read from a file have no functions.
     """
 
     low: Floats

@@ -425,12 +425,12 @@ class WatchPage extends AgentsPage {
     if (ends.some(([, episodes]) => !episodes)) return "";
     const what = { gap_regret: "lost", regret: "paid more than the best policy by", cost: "paid", steps: "needed" }[measure];
     const unit = { gap_regret: " in cost compared with the best policy", steps: " steps per episode" }[measure] ?? "";
-    const said = `In ${whole(ends[0][1])} episodes ${ends.map(([label, , end]) => `${label} ${what} ${number(end)}`).join(", ")}${unit}.`;
+    const said = `In ${whole(ends[0][1])} episodes, ${ends.map(([label, , end]) => `${label} ${what} ${number(end)}`).join(", and ")}${unit}.`;
     if (ends.length < 2 || ends[0][1] !== ends[1][1]) return said;
     const [best, other] = ends.sort((one, two) => one[2] - two[2]);
     const less = { gap_regret: "lost less", steps: "needed fewer steps" }[measure] ?? "paid less";
-    const times = best[2] > 0 ? `: ${other[0]}'s figure is ${number(other[2] / best[2], 2)} times as large` : "";
-    return `${said}${other[2] > best[2] ? ` ${best[0]} ${less} while learning, by ${number(other[2] - best[2])}${times}.` : ""}${lastTripsCompared(this.visible)}`;
+    const ratio = best[2] > 0 ? ` and the ratio is ${number(other[2] / best[2], 2)}` : "";
+    return `${said}${other[2] > best[2] ? ` ${best[0]} ${less} while learning: the difference is ${number(other[2] - best[2])}${ratio}.` : ""}${lastTripsCompared(this.visible)}`;
   }
 
   // Below the slider: ends of epochs are short marks, ends of episodes long ones.
