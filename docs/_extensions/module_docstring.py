@@ -18,7 +18,7 @@ def shown(block: str) -> nodes.Node:
     if re.search(r"^\s+|^\S+  ", block, re.MULTILINE):
         return nodes.literal_block(block, block, language="text", classes=["docstring"])
     paragraph = nodes.paragraph()
-    for text, code in re.findall(r"([^`]+)|`+([^`]+)`+", block.replace("\n", " ")):
+    for text, code in re.findall(r"([^`]+)|`+([^`]+)`+", re.sub("::$", ":", block.replace("\n", " "))):
         paragraph += nodes.literal(code, code) if code else nodes.Text(text)
     return paragraph
 

@@ -83,6 +83,14 @@ def test_a_file_made_by_hand(path: Path) -> None:
     assert SSP.load(path, goal=[2, "another goal"], cost="price") == ssp
 
 
+def test_headers_may_be_longer_than_what_is_read_at_once(path: Path) -> None:
+    comments = "// a comment on the model\n" * 30_000
+    path.write_text(TEXT.replace("@model\n", f"{comments}@model\n"))
+    long = SSP.load(path, cost="time")
+    path.write_text(TEXT)
+    assert long == SSP.load(path, cost="time")
+
+
 def test_windows_line_ends(path: Path) -> None:
     path.write_bytes(TEXT.replace("\n", "\r\n").encode())
     assert SSP.load(path, cost="price").costs[0, 0] == 3.5

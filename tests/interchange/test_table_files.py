@@ -88,6 +88,13 @@ def test_a_byte_order_mark_and_windows_line_ends(path: Path) -> None:
     assert SSP.load(path, goal="B") == SSP.from_transitions(TRANSITIONS, goals=["B"])
 
 
+def test_rows_of_files_may_be_long(tmp_path: Path) -> None:
+    others = [f"feature_{number}" for number in range(3_000)]
+    rows = [["state", "action", "next_state", "probability", "cost", *others], ["a", "go", "goal", "1", "1", *others]]
+    (tmp_path / "wide.csv").write_text("".join(",".join(row) + "\n" for row in rows))
+    assert SSP.load(tmp_path / "wide.csv").states == 1
+
+
 def test_duplicates_are_added_up(path: Path) -> None:
     path.write_text(HEADER + "A,go,B,0.25,1\n\nA,go,A,0.5,1\nA,go,B,0.25,3\n")
     ssp = SSP.load(path, goal="B")

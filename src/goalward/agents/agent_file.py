@@ -47,7 +47,7 @@ def save(agent: Learner, path: str | Path, about: Mapping[str, Any] | None = Non
     task = getattr(agent, "task", None)
     if task is None:
         raise SettingError(f"{agent.name} has not learnt anything yet; after run = learn(agent, ...), save run.agent")
-    if agent.name not in registry.known():
+    if agent.name not in registry.known() or registry.find(agent.name) is not type(agent):
         raise SettingError(f"{agent.name} could not be loaded; put @goalward.agents.register('NAME') above its class")
     tree = {
         "agent": agent.name,

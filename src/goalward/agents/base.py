@@ -80,7 +80,8 @@ class Learner(Declared, ShownAsFacts, Memory, contract.Agent[TaskT, PlanT]):
         # A new value for an inherited setting needs no annotation.
         inherited: dict[str, Any] = {each.name: each.type for each in fields(cls)} if is_dataclass(cls) else {}
         changed = {name for name, value in vars(cls).items() if name in inherited and not hasattr(value, "__get__")}
-        cls.__annotations__ = {name: inherited[name] for name in sorted(changed)} | get_annotations(cls)
+        if changed:
+            cls.__annotations__ = {name: inherited[name] for name in sorted(changed)} | get_annotations(cls)
         factories = {name: value for name, value in vars(cls).items() if isinstance(value, Field)}
         dataclass(init="__init__" not in vars(cls), eq=False, kw_only=kw_only)(cls)
         for name in factories.keys() - vars(cls).keys():

@@ -28,7 +28,7 @@ NAMES = ("state", "action", "next_state", "episode")
 NUMBERS = ("probability", "count", "cost", "step")
 MOST_ROWS = 1 << 29
 BATCH = 1 << 15  # rows
-BLOCK = 1 << 15  # bytes of a CSV file; Arrow keeps several blocks in memory
+BLOCK = 1 << 17  # bytes of a CSV file: the longest row that can be read. Arrow keeps several blocks in memory
 SHORT_ROW = 8  # bytes
 FEW_NAMES = 1 << 12
 
@@ -41,7 +41,8 @@ def system_allocator() -> Iterator[None]:
     try:
         yield
     finally:
-        pa.set_memory_pool(before)
+        if before.backend_name != "system":  # otherwise another thread entered first, and restores its pool
+            pa.set_memory_pool(before)
 
 
 class Column:
@@ -68,8 +69,8 @@ class Column:
 class NameColumn(Column):
     """A column of names. Each name is stored as a number, in order of appearance.
 
-    All names of a batch first get new numbers. When there are as many new names as known names, equal names get
-    equal numbers. To compare each batch with all known names would take ten times as long.
+    The names of a batch first get new numbers. When there are as many new names as known names, equal names get equal
+    numbers. Comparing each batch with all known names would take ten times as long.
     """
 
     def __init__(self, expected: int = 0):

@@ -52,7 +52,7 @@ ACTION_LINE = r"^action\s+(?P<name>[^\s\[]*)\s*(?:\[(?P<rewards>[^\]]*)\]\s*)?(?
 MOST_REWARDS = 100
 SHORT_LINE = 8  # bytes
 LARGEST = (1 << 31) - 2  # states are numbered with 32 bits in a model
-LONGEST_LINE = 1 << 26
+LONGEST_HEADER, LONGEST_LINE = 1 << 20, 1 << 26  # bytes
 NO_LABEL = "__NOLABEL__"
 NEITHER = "{text!r:.60} is neither a state nor an action nor a branch"
 STATE, ACTION, BRANCH, OTHER = range(4)
@@ -68,14 +68,15 @@ def read(path: Path, **options: Any) -> dict[str, Any]:
 
 
 def whole_lines(parts: Iterator[bytes]) -> Iterator[bytes]:
-    """Yield `parts` as pieces that end at line breaks. The first piece contains the whole header."""
-    rest = b""
+    """Yield `parts` as pieces that end at line breaks. The first piece contains the header."""
+    rest, begun = b"", False
     for part in parts:
-        head, newline, tail = part.rpartition(b"\n")
-        if newline:
-            yield rest + head + newline
-            rest = b""
-        rest += tail
+        rest += part
+        head, newline, tail = rest.rpartition(b"\n")
+        begun = begun or len(rest) >= LONGEST_HEADER or b"\n@model" in head
+        if begun and newline:
+            yield head + newline
+            rest = tail
         if len(rest) > LONGEST_LINE:
             raise FileError(f"a line has more than {LONGEST_LINE:,} bytes, so this is no DRN file")
     yield rest

@@ -231,7 +231,7 @@ class Explicit:
             count = np.concatenate([[0], np.cumsum(blank)])
             rank = blank * (count[1:] - np.repeat(count[self.state_choices[:-1]], lengths) - 1)
             labels = np.where(rank > 0, len(all_names) + rank - 1, labels)
-            all_names = unique_names([*all_names, *["unlabelled"] * int(rank.max(initial=0))])
+            all_names += unique_names([*all_names, *["unlabelled"] * int(rank.max(initial=0))])[len(all_names) :]
         used = np.flatnonzero(np.bincount(labels[kept], minlength=1))
         if len(used) > max(FEW_LABELS, 4 * most) or not len(used):
             return None, most, None

@@ -61,12 +61,7 @@ class Hardness(ShownAsFacts):
 
 
 def hardness(ssp: SSP) -> Hardness:
-    """Compute B*, T*, the SSP-diameter, the smallest cost and the gaps of `ssp`.
-
-    >>> import goalward as gw
-    >>> round(gw.hardness(gw.worlds.grid_world()).B_star, 4)
-    6.0365
-    """
+    """Compute B*, T*, the SSP-diameter, the smallest cost and the gaps of `ssp`."""
     check_model(ssp)
     ones = np.ones(ssp.costs.shape)
     values = proved(solve_all(ssp, WANTED), NEEDED, "the values").values

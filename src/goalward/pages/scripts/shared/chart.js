@@ -312,7 +312,7 @@ function textWidth(text) {
 function cutToWidth(text, most) {
   let end = text.length;
   while (end > 0 && textWidth(text.slice(0, end)) > most) end -= 1;
-  return end < text.length ? `${text.slice(0, end - 1)}…` : text;
+  return end < text.length ? `${text.slice(0, Math.max(end - 1, 0))}…` : text;
 }
 
 function tickText(tick) {
