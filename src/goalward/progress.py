@@ -127,7 +127,7 @@ class Display:
             self.bars.update(bar_table(phases, now), refresh=True)
 
     def clear(self) -> None:
-        """Remove the bars, but not in a forked process, whose copy of the lock may be held."""
+        """Remove the bars, except in a forked process: its copy of the lock may be held."""
         if os.getpid() != self.process:
             return
         with self.lock:

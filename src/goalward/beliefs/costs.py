@@ -83,7 +83,7 @@ class CostBelief(Memory):
         return self.filled((low + n * x) / (n + 1) + np.sqrt(b / (a * (n + 1))) * rng.standard_t(2.0 * a))
 
     def mean(self) -> Floats:
-        """Return all costs. The estimate of an unknown cost is the mean paid, or the lowest cost before any payment."""
+        """Return all costs. An unknown cost is estimated by the mean paid or, before any payment, the lowest cost."""
         if not self.visits.size:
             return self.task.costs
         return self.filled(np.where(self.visits == 0, self.range[0], self.means)[self.unknown])

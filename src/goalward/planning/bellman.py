@@ -71,7 +71,8 @@ def initial_policy(problem: Problem, begin: int, end: int, values: Floats, polic
 def hurry(problem: Problem, begin: int, end: int, policy: Int64s) -> None:
     """Write the policy that is most likely to move from each state to an earlier state or the goal.
 
-    This policy is proper. The initial policy may drift away from the goal, because it ignores steps to later states.
+    This policy is proper. The policy of `initial_policy` may drift away from the goal, because it ignores steps to
+    later states.
     """
     for state in range(begin, end):
         best = 0.0

@@ -119,7 +119,7 @@ class Replanner:
         return Planned(self.values, playable(model, reduction.expand_policy(model, rows)))
 
     def solve_from_scratch(self, model: SSP) -> Planned:
-        """Solve a model by `goalward.solve`, starting from the solution of the previous call."""
+        """Solve a model by `goalward.solve`, with the solution of the previous call as `start`."""
         try:
             self.previous = solve(model, TOLERANCE, self.previous)
         except PrecisionError as error:

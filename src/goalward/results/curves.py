@@ -1,8 +1,8 @@
 """Curves for figures and pages: the mean or median over the runs of a cell, with a band.
 
 The band of a mean is its t-interval. The band of a median contains the middle share `level` of the runs. A run that was
-cut off has no regret after its end, and the mean of the other runs would be too small. So a curve ends where the first
-run ends. Costs and steps of single episodes vary a lot, so they are averaged over blocks of episodes first.
+cut off has no regret after its end, and a mean of only the others would be too small. So a curve ends where the
+shortest run ends. Costs and steps of single episodes vary a lot, so they are averaged over blocks of episodes first.
 """
 
 from __future__ import annotations

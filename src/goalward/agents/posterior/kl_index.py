@@ -10,7 +10,7 @@ Idea
     Here k is the episode, N_s is the number of visits of the state, and N is the number of visits of the pair. If the
     pair is played at every visit of the state, f is about 0.1, and y is hardly optimistic. If the pair is not played, f
     grows without bound. So the pair is tried again, even after bad outcomes. The smallest of M posterior samples does
-    not have this property (docs/reference/agents-posterior.md).
+    not ensure this (docs/reference/agents-posterior.md).
 
     If the prior does not know the possible successors, a new successor has probability about 1/(N + 1) after N visits.
     So the part g = log(1 + r/10/(N + 1)) of the level f is used for new successors. The row leads to the goal with

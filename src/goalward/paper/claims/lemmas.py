@@ -1,7 +1,7 @@
 """Test the lemmas of the analysis on runs with recorded steps and plans.
 
 The lemmas on R2, on the sampled kernels and on posterior sampling are about worlds drawn from the prior. Here these
-worlds have Dirichlet(1) rows, five states, two actions and costs from 0.2 to 1; large values are very rare. The other
+worlds have Dirichlet(1) rows, five states, two actions and costs from 0.2 to 1; large V* are very rare. The other
 lemmas are about every run. They are also tested in the paper's two worlds, with the paper's prior Dirichlet(0.1).
 """
 
