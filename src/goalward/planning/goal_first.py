@@ -104,7 +104,7 @@ def solve_goal_first(ssp: SSP, tolerance: float) -> GoalFirstSolution:
             return solution
     raise PrecisionError(
         f"double precision cannot prove the probability of reaching the goal to a tolerance of {tolerance:g}: the best"
-        f" bounds are {apart:.1e} apart. {remedy(apart)}. The attribute solution of this error has the best bounds",
+        f" bounds are {apart:.1e} apart. {remedy(apart)}. This error's attribute solution has the best bounds",
         solution,
     )
 

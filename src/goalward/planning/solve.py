@@ -181,7 +181,7 @@ def proved(solution: Solution, tolerance: float, what: str) -> Solution:
     if not solution.width <= tolerance:
         raise PrecisionError(
             f"double precision cannot prove {what} to a relative tolerance of {tolerance:g}: the best bounds are"
-            f" {solution.width:.1e} apart. {remedy(solution.width)}. The attribute solution of this error has"
+            f" {solution.width:.1e} apart. {remedy(solution.width)}. This error's attribute solution has"
             " the unproved values of a policy that reaches the goal",
             solution,
         )

@@ -118,9 +118,9 @@ def back_up_horizon(
 ) -> int:  # fmt: skip
     """Iterate backwards from the terminal values `V` and `U` until a backup changes no value.
 
-    Returns the number n of backups. Only the last n entries of `Q` along the first axis are written. The values no
-    longer change there, so all earlier steps have the Q of the first written step. At the end, `V_new` and `U_new` hold
-    the values of the first step.
+    Returns the number n of backups. Only the last n entries of `Q` along the first axis are written. At the
+    first of these entries, the values stop changing, so all earlier steps have the same Q. At the end, `V_new` and
+    `U_new` hold the values of the first step.
     """
     H = len(Q)
     for n in range(1, H + 1):
