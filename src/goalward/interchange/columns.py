@@ -28,7 +28,7 @@ NAMES = ("state", "action", "next_state", "episode")
 NUMBERS = ("probability", "count", "cost", "step")
 MOST_ROWS = 1 << 29
 BATCH = 1 << 15  # rows
-BLOCK = 1 << 17  # bytes of a CSV file: the longest row that can be read. Arrow keeps several blocks in memory
+BLOCK = 1 << 16  # bytes of a CSV file: the longest row that can be read. Arrow keeps several blocks in memory
 SHORT_ROW = 8  # bytes
 FEW_NAMES = 1 << 12
 
